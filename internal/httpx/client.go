@@ -33,8 +33,8 @@ type Client struct {
 	log       *slog.Logger
 }
 
-// New returns a client for a base URL, which must have no query. Transport and
-// cookie jar come from client; nil makes a transport of its own.
+// New returns a client for a base URL, which must have no query. Transport and cookie
+// jar come from client; nil makes a transport of its own.
 func New(base *url.URL, client *http.Client, userAgent string, log *slog.Logger) *Client {
 	c := &Client{base: strings.TrimRight(base.String(), "/"), userAgent: userAgent, log: log}
 	if client != nil {
@@ -46,8 +46,8 @@ func New(base *url.URL, client *http.Client, userAgent string, log *slog.Logger)
 	return c
 }
 
-// newTransport is the default transport with pings: without them requests go on
-// being sent into a connection that died silently, for a quarter of an hour.
+// newTransport is the default transport with pings: without them requests go on being
+// sent into a connection that died silently, for a quarter of an hour.
 func newTransport() http.RoundTripper {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -74,8 +74,8 @@ type Request struct {
 	Bearer secret.Secret // zero: sent without Authorization
 	Body   []byte        // JSON; every attempt sends the same bytes
 
-	// Suspect reports that a whole answer with a status that is not retried
-	// by itself can't be what the server means. It is then asked again.
+	// Suspect reports that a whole answer with a status that is not retried by itself
+	// can't be what the server means. It is then asked again.
 	Suspect func(*Answer) bool
 }
 
@@ -94,9 +94,9 @@ type Answer struct {
 // ErrTooLarge: a body over the limit. Its connection was dropped.
 var ErrTooLarge = errors.New("the answer is too large")
 
-// Do sends the request as often as its policy allows and returns the last
-// answer, or an error if there was none. Redirects are not followed but returned, so that nothing but
-// the base URL's host ever sees the request.
+// Do sends the request as often as its policy allows and returns the last answer, or
+// an error if there was none. Redirects are not followed but returned, so that
+// nothing but the base URL's host ever sees the request.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, r.Policy.Total)
 	defer cancel()
@@ -116,8 +116,8 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return x.pause },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	// The response is empty: exchange has read it. Its error is the last
-	// attempt's or, of a redirect to nowhere, no concern of ours.
+	// The response is empty: exchange has read it. Its error is the last attempt's
+	// or, of a redirect to nowhere, no concern of ours.
 	_, err = loop.Do(req)
 	switch {
 	case x.answer != nil && !x.pausing:

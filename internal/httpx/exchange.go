@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// An exchange is one Do: the transport below the retrying loop and the
-// loop's judge. As the transport it reads bodies itself, so that a body that is
-// cut or endless counts as part of the attempt.
+// An exchange is one Do: the transport below the retrying loop and the loop's judge.
+// As the transport it reads bodies itself, so that a body that is cut or endless
+// counts as part of the attempt.
 type exchange struct {
 	request Request
 	next    http.RoundTripper
@@ -81,8 +81,8 @@ func (x *exchange) note(took time.Duration) {
 		slog.Duration("took", took), slog.Int("attempt", x.attempts))
 }
 
-// again decides whether another attempt is made. It is never made if its pause
-// would outlast the time for the whole call: the answer that is there says more.
+// again decides whether another attempt is made. It is never made if its pause would
+// outlast the time for the whole call: the answer that is there says more.
 func (x *exchange) again(ctx context.Context, _ *http.Response, err error) (bool, error) {
 	if x.answer != nil {
 		err = nil // the client may not like where a redirect points: nobody goes there
@@ -94,7 +94,7 @@ func (x *exchange) again(ctx context.Context, _ *http.Response, err error) (bool
 	if x.answer != nil {
 		asked = RetryAfter(x.answer.Header, x.answer.At)
 	}
-	pause, ok := Delay(x.attempts, asked)
+	pause, ok := delay(x.attempts, asked)
 	if deadline, has := ctx.Deadline(); !ok || has && time.Until(deadline) <= pause {
 		return false, err
 	}
@@ -109,15 +109,15 @@ func (x *exchange) transient(err error) bool {
 	}
 	a := x.answer
 	switch {
-	case a.Damage != nil, Transient(a.Status):
+	case a.Damage != nil, transientStatus(a.Status):
 		return true
 	default:
 		return x.request.Suspect != nil && x.request.Suspect(a)
 	}
 }
 
-// Transient reports whether a status alone says to try again.
-func Transient(status int) bool {
+// transientStatus reports whether a status alone says to try again.
+func transientStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return true

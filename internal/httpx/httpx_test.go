@@ -334,15 +334,15 @@ func FuzzDelay(f *testing.F) {
 		if asked < 0 || asked > maxRetryAfter {
 			t.Fatalf("RetryAfter(%q) = %v", header, asked)
 		}
-		pause, ok := Delay(n, asked)
-		if pause < 0 || pause > MaxPause {
-			t.Fatalf("Delay(%d, %v) = %v", n, asked, pause)
+		pause, ok := delay(n, asked)
+		if pause < 0 || pause > maxPause {
+			t.Fatalf("delay(%d, %v) = %v", n, asked, pause)
 		}
 		if ok && pause < asked {
-			t.Fatalf("Delay(%d, %v) = %v, shorter than asked", n, asked, pause)
+			t.Fatalf("delay(%d, %v) = %v, shorter than asked", n, asked, pause)
 		}
-		if ok != (asked <= MaxPause) {
-			t.Fatalf("Delay(%d, %v): ok = %v", n, asked, ok)
+		if ok != (asked <= maxPause) {
+			t.Fatalf("delay(%d, %v): ok = %v", n, asked, ok)
 		}
 	})
 }

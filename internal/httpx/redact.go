@@ -27,8 +27,8 @@ func Redact(text string) string {
 	return text
 }
 
-// clean returns err with a text that is safe to show. The text of *url.Error
-// begins with the URL and is left out.
+// clean returns err with a text that is safe to show. The text of *url.Error begins
+// with the URL and is left out.
 func clean(err error) error {
 	for {
 		wrapped, ok := err.(*url.Error)
@@ -43,8 +43,8 @@ func clean(err error) error {
 	return &cleanError{text: Redact(err.Error()), err: err}
 }
 
-// A cleanError can be asked what it is with errors.Is and As, but does not
-// hand out the error whose text may hold a secret by Unwrap.
+// A cleanError can be asked what it is with errors.Is and As, but does not hand out
+// the error whose text may hold a secret by Unwrap.
 type cleanError struct {
 	text string
 	err  error
