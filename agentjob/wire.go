@@ -1,0 +1,397 @@
+package agentjob
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"mime"
+	"strings"
+	"time"
+
+	"github.com/agentjob/agentjob-go/internal/httpx"
+)
+
+// This file holds every guess about the platform's answers. Its guide of 2026-11-09
+// names the routes and most request fields but shows few answers. The sources behind
+// a name, best first:
+//
+//	guide     the platform's provider guide of 2026-11-09
+//	docs      older pages of the platform's API documentation
+//	seen      answers that public programs have recorded
+//	package   what the platform's npm package 0.2.1 reads
+//	client    what other public clients guard against; nobody recorded it
+//	sibling   the other case style, since the platform uses both
+//
+// Reading is tolerant, writing strict. Answers that carry chat text never appear in
+// an error, so the errors here are fixed texts.
+
+var (
+	errNotJSON   = errors.New("the body is not JSON, or cut")
+	errNotObject = errors.New("the body is no JSON object")
+	errNotOK     = errors.New("the status is a success, the body says that it is none")
+	errTaskID    = errors.New("there is a task without an id that could be answered")
+	errOtherTask = errors.New("the answer is about another task")
+	errNoAgent   = errors.New("there is neither an agent id nor a key")
+)
+
+// Envelopes. Seen: {ok,data} (register); docs: {data} (heartbeat); client: the
+// payload at the top (poll). A failure is {error} with a string (seen, with 401).
+
+// An answerDoc is a JSON answer.
+type answerDoc struct {
+	raw  json.RawMessage
+	top  fields // nil if it is no object
+	data fields // nil if there is none or it is no object
+}
+
+func parseAnswer(body []byte) (answerDoc, error) {
+	d := answerDoc{raw: bytes.TrimSpace(body)}
+	if !json.Valid(d.raw) {
+		return d, errNotJSON
+	}
+	d.top, _ = parseFields(d.raw)
+	d.data = d.top.object("data")
+	// Nobody has seen {ok:false} or a bare {error} under a 2xx; if one comes, it
+	// can't mean success.
+	ok := d.top.flag("ok")
+	bareError := ok == nil && d.data == nil && vacant(d.top["task"]) && !vacant(d.top["error"])
+	if bareError || ok != nil && !*ok {
+		return d, errNotOK
+	}
+	return d, nil
+}
+
+// payload is what the answer is about: data, or without it the top level.
+func (d answerDoc) payload() fields {
+	if d.data != nil {
+		return d.data
+	}
+	return d.top
+}
+
+// errorText finds what a failure says. Seen and package: error is a string. Client:
+// error.message, message.
+func errorText(body []byte) string {
+	top, ok := parseFields(body)
+	if !ok {
+		return ""
+	}
+	if text := top.str("error"); text != "" {
+		return text
+	}
+	if text := top.object("error").str("message"); text != "" {
+		return text
+	}
+	return top.str("message")
+}
+
+// isHTML reports a page. Seen: an unknown path below /api answers with the site's
+// HTML page.
+func isHTML(a *httpx.Answer) bool {
+	switch mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); mediaType {
+	case "text/html", "application/xhtml+xml":
+		return true
+	}
+	body := bytes.TrimPrefix(a.Body, []byte("\uFEFF"))
+	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
+}
+
+// meansJSON reports a body that is or was to be JSON.
+func meansJSON(a *httpx.Answer) bool {
+	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	body := bytes.TrimSpace(a.Body)
+	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
+		bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))
+}
+
+// Task ids. Package: id in the task; client: task_id; guide: taskId, in words and in
+// the adapter contract.
+var taskIDNames = []string{"id", "task_id", "taskId"}
+
+func readTaskID(f fields) string {
+	id, _ := first(f, taskIDNames, func(raw json.RawMessage) (string, bool) {
+		id, ok := readText(raw)
+		return id, ok && usableTaskID(id)
+	})
+	return id
+}
+
+// decodePoll returns nil for "no task". Docs of the older tool: {task:null}; client:
+// the same over HTTP; 204, an empty body, null and {} are what else could mean it. A
+// task is {task} (client), maybe in an envelope, or the payload itself. What looks
+// like a task and can't be answered is an error: read as "no task", it would be lost
+// unseen.
+func decodePoll(body []byte) (*Task, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, nil
+	}
+	d, err := parseAnswer(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.top == nil && vacant(d.raw):
+		return nil, nil
+	case d.top == nil:
+		return nil, errNotObject
+	}
+	for _, layer := range []fields{d.data, d.top} {
+		raw, has := layer["task"]
+		switch task, isObject := parseFields(raw); {
+		case !has:
+		case vacant(raw):
+			return nil, nil
+		case isObject:
+			return decodeTask(raw, task)
+		case readTaskID(layer) == "": // otherwise a task that has a field of this name
+			return nil, errTaskID
+		}
+	}
+	return decodeBareTask(d)
+}
+
+func decodeBareTask(d answerDoc) (*Task, error) {
+	raw, payload := d.raw, d.top
+	if d.data != nil {
+		raw, payload = d.top["data"], d.data
+	}
+	_, enveloped := d.top["data"]
+	vague := enveloped && d.data == nil // {data:null, id}: the id of the request, more likely
+	switch {
+	case readTaskID(payload) != "" && (!vague || resemblesTask(payload)):
+		return decodeTask(raw, payload)
+	case resemblesTask(payload) || !vague && !vacant(payload["id"]):
+		return nil, errTaskID
+	}
+	if list := d.top.list("data"); len(list) > 0 {
+		return nil, errTaskID
+	}
+	return nil, nil
+}
+
+// resemblesTask reports fields that only a task has.
+func resemblesTask(f fields) bool {
+	for _, name := range []string{"messages", "task_id", "taskId", "tasks", "chat_id", "chatId", "is_first_chat", "amount_usdc"} {
+		if !vacant(f[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// decodeStoredTask reads Task.Raw again. Its Deadline is by the platform's clock.
+func decodeStoredTask(raw json.RawMessage) (*Task, error) {
+	f, ok := parseFields(raw)
+	if !ok {
+		return nil, errNotObject
+	}
+	return decodeTask(raw, f)
+}
+
+// decodeTask reads a task. Package: id, chat_id, messages, is_first_chat,
+// amount_usdc; sibling: their camelCase. No source shows a deadline in it; the names
+// are those of other platforms, next to the progress route's "deadline" (guide).
+func decodeTask(raw json.RawMessage, f fields) (*Task, error) {
+	t := &Task{
+		ID:        readTaskID(f),
+		ChatID:    f.text("chat_id", "chatId"),
+		Messages:  decodeMessages(f),
+		FirstChat: f.flag("is_first_chat", "isFirstChat"),
+		Deadline:  f.moment(deadlineNames...),
+		Raw:       raw,
+	}
+	if t.ID == "" {
+		return nil, errTaskID
+	}
+	if amount, ok := first(f, []string{"amount_usdc", "amountUsdc"}, readAmount); ok {
+		t.Amount = &amount
+	}
+	return t, nil
+}
+
+// decodeMessages reads the conversation. Client: a task without messages may have its
+// text in prompt, content, text or body.
+func decodeMessages(f fields) []Message {
+	list := f.list("messages")
+	if list == nil {
+		if text := f.str("prompt", "content", "text", "body"); text != "" {
+			return []Message{{Role: "user", Content: text}}
+		}
+	}
+	var messages []Message
+	for _, raw := range list {
+		messages = append(messages, decodeMessage(raw))
+	}
+	return messages
+}
+
+// decodeMessage reads a turn. Guide and package: role, content, attachments. Client:
+// text for content. Other chat interfaces: content as parts. Anything else is left to
+// Message.Raw.
+func decodeMessage(raw json.RawMessage) Message {
+	m := Message{Raw: raw}
+	f, _ := parseFields(raw)
+	m.Role = f.str("role")
+	m.Content, _ = first(f, []string{"content", "text"}, readContent)
+	for _, raw := range f.list("attachments") {
+		if a, ok := parseFields(raw); ok {
+			m.Attachments = append(m.Attachments, decodeAttachment(a))
+		}
+	}
+	return m
+}
+
+func readContent(raw json.RawMessage) (string, bool) {
+	if text, ok := readString(raw); ok {
+		return text, true
+	}
+	parts, _ := readList(raw)
+	var texts []string
+	for _, raw := range parts {
+		part, _ := parseFields(raw)
+		if text := part.str("text"); text != "" && part.str("type") == "text" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n"), len(texts) > 0
+}
+
+// Guide: id, name, contentType, size, url; sibling and usual names beside
+// contentType.
+func decodeAttachment(f fields) Attachment {
+	return Attachment{
+		ID:          f.text("id"),
+		Name:        f.str("name"),
+		ContentType: f.str("contentType", "content_type", "mimeType", "mime_type"),
+		Size:        f.size("size"),
+		URL:         f.str("url"),
+	}
+}
+
+// Guide: the progress answer has a deadline.
+var deadlineNames = []string{"deadline", "deadline_at", "deadlineAt", "expires_at", "expiresAt"}
+
+// Guide: cancelled and failed end a task, a completed response may be repeated. The
+// spelling with one l is the other English one.
+var (
+	statusOver      = map[string]bool{"cancelled": true, "canceled": true, "failed": true}
+	statusCompleted = map[string]bool{"completed": true, "complete": true}
+)
+
+func (s ProgressStatus) folded() string { return strings.ToLower(strings.TrimSpace(string(s))) }
+
+// decodeProgress reads a task's progress. Guide: "status, deadline and current
+// limits", of which only the first two words can be names. They may be inside of task
+// or progress.
+func decodeProgress(body []byte, taskID string) (*TaskProgress, error) {
+	d, err := parseAnswer(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.top == nil:
+		return nil, errNotObject
+	}
+	p := &TaskProgress{Raw: d.raw}
+	for _, f := range []fields{d.payload(), d.payload().object("task"), d.payload().object("progress")} {
+		if namesOther(f, taskID, "taskId", "task_id", "id") {
+			return nil, errOtherTask
+		}
+		if p.Status == "" {
+			p.Status = ProgressStatus(f.str("status"))
+		}
+		if p.Deadline.IsZero() {
+			p.Deadline = f.moment(deadlineNames...)
+		}
+		if p.Limits == nil && !vacant(f["limits"]) {
+			p.Limits = f["limits"]
+		}
+	}
+	return p, nil
+}
+
+// parseAcknowledgement reads an answer that may be empty or a word: no source shows
+// what comes back for a response or a progress report, and one client sends
+// heartbeats and reads nothing at all. Only a failure and JSON that is none are
+// errors.
+func parseAcknowledgement(a *httpx.Answer) (answerDoc, error) {
+	d, err := parseAnswer(a.Body)
+	if err == errNotJSON && (len(d.raw) == 0 || !meansJSON(a)) {
+		return answerDoc{}, nil
+	}
+	return d, err
+}
+
+// decodeReceipt returns the answer to a response or a progress report, nil if it is
+// no JSON. An id in it may be that of the new message (seen so in answers to posts):
+// only a task's id can be the wrong one.
+func decodeReceipt(a *httpx.Answer, taskID string) (json.RawMessage, error) {
+	d, err := parseAcknowledgement(a)
+	if err != nil {
+		return nil, err
+	}
+	if namesOther(d.payload(), taskID, "taskId", "task_id") || namesOther(d.payload().object("task"), taskID, taskIDNames...) {
+		return nil, errOtherTask
+	}
+	return d.raw, nil
+}
+
+// namesOther reports whether an object names another task than the one asked about.
+func namesOther(f fields, asked string, fieldNames ...string) bool {
+	id := f.text(fieldNames...)
+	return id != "" && id != asked
+}
+
+// Docs: {data:{next_heartbeat_in_seconds:45}}. The platform's online window is two
+// minutes, so only 5 to 60 seconds can be meant.
+func decodeHeartbeat(a *httpx.Answer) (*HeartbeatResult, error) {
+	d, err := parseAcknowledgement(a)
+	if err != nil {
+		return nil, err
+	}
+	r := &HeartbeatResult{Raw: d.raw}
+	if s := d.payload().size("next_heartbeat_in_seconds", "nextHeartbeatInSeconds"); s != nil && *s >= 5 && *s <= 60 {
+		r.Next = time.Duration(*s) * time.Second
+	}
+	return r, nil
+}
+
+// decodeProfile reads the agent. No source shows it; seen in the older tool for the
+// same: agent_id, name, wallet_address; in register: agentId, walletAddress. The
+// guide says that the chat URL is there, not how it is called.
+func decodeProfile(body []byte) (*Profile, error) {
+	d, err := parseAnswer(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.top == nil:
+		return nil, errNotObject
+	}
+	p := &Profile{Raw: d.raw}
+	for _, f := range []fields{d.payload(), d.payload().object("agent"), d.payload().object("profile")} {
+		p.AgentID = cmp.Or(p.AgentID, f.text("agentId", "agent_id", "id"))
+		p.Name = cmp.Or(p.Name, f.text("name", "agentName", "agent_name"))
+		p.WalletAddress = cmp.Or(p.WalletAddress, f.str("walletAddress", "wallet_address"))
+		p.ChatURL = cmp.Or(p.ChatURL, f.str("chatUrl", "chat_url", "chatURL", "url"))
+	}
+	return p, nil
+}
+
+// decodeRegistration fills in what the platform answered. Guide and seen: 201 with
+// {ok, data:{agentId, walletAddress, walletType, apiKey, message}}; apiKey is null,
+// or was seen not to be a usable string, when the agent exists. Client: the aliases.
+func decodeRegistration(body []byte, r *registrationAnswer) error {
+	d, err := parseAnswer(body)
+	if err != nil {
+		return err
+	}
+	f := d.payload()
+	r.agentID = f.text("agentId", "agent_id", "id")
+	r.walletAddress = f.str("walletAddress", "wallet_address")
+	r.walletType = f.str("walletType", "wallet_type")
+	r.message = f.str("message")
+	r.apiKey = strings.TrimSpace(f.str("apiKey", "api_key"))
+	if r.agentID == "" && r.apiKey == "" {
+		return errNoAgent
+	}
+	return nil
+}
