@@ -1,0 +1,149 @@
+package agentjob
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentjob/agentjob-go/connections/secret"
+)
+
+// recordFormat is the version of what EncodeRecord writes.
+const recordFormat = 1
+
+// An envelope is the first line of an encoded record. What follows the line
+// is the sealed content, bound to every byte of it.
+type envelope struct {
+	Format int `json:"format"`
+	Record
+
+	// JSON replaces what isn't UTF-8. Bytes has the true value of such strings, by field.
+	Bytes map[string][]byte `json:"bytes,omitempty"`
+
+	// Sealed says that content follows, so that a cut is noticed.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// strings returns the strings of a record that others than this package make.
+func (r *Record) strings() map[string]*string {
+	return map[string]*string{"provider": &r.Provider, "taskId": &r.TaskID, "chatId": &r.ChatID, "reason": &r.Reason}
+}
+
+func (r *Record) times() []*time.Time {
+	return []*time.Time{&r.ClaimedAt, &r.SavedAt, &r.EndedAt, &r.Deadline}
+}
+
+// sealedContent is what is sealed of a [Content]. Unlike there, empty is not
+// left out, since empty is not nil.
+type sealedContent struct {
+	Task     []byte `json:"task"` // not as JSON, to keep its exact bytes
+	Response []byte `json:"response"`
+	Usage    *Usage `json:"usage"`
+}
+
+// EncodeRecord returns what a [Store] keeps of a record: its envelope as one line
+// of JSON and, if there is content, a line end and the sealed content. The content
+// opens only with the same envelope, so neither can be altered or swapped.
+// It is for implementers of a Store.
+func EncodeRecord(rec Record, sealer *secret.Sealer) ([]byte, error) {
+	if err := rec.check(); err != nil {
+		return nil, fmt.Errorf("encoding the record of task %q: %w", rec.TaskID, err)
+	}
+	for _, t := range rec.times() {
+		*t = t.UTC()
+	}
+	env := envelope{Format: recordFormat, Record: rec, Sealed: !rec.Content.IsZero()}
+	for name, s := range rec.strings() {
+		if !utf8.ValidString(*s) {
+			if env.Bytes == nil {
+				env.Bytes = map[string][]byte{}
+			}
+			env.Bytes[name] = []byte(*s)
+		}
+	}
+	line, err := json.Marshal(env)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the record of task %q: %w", rec.TaskID, err)
+	}
+	if !env.Sealed {
+		return line, nil
+	}
+	content, err := json.Marshal(sealedContent{rec.Content.Task, rec.Content.Response, rec.Content.Usage})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the content of task %q: %w", rec.TaskID, err)
+	}
+	return append(append(line, '\n'), sealer.Seal(content, line)...), nil
+}
+
+// DecodeRecord is the inverse of [EncodeRecord]; times come back in UTC. Its errors match
+// [ErrStoreDamaged], and [secret.ErrKeyUnknown] if the content was sealed
+// with a key that the sealer doesn't have. The caller compares the record's Provider and TaskID
+// with the place where it was found.
+func DecodeRecord(data []byte, sealer *secret.Sealer) (Record, error) {
+	line, sealed, hasContent := bytes.Cut(data, []byte("\n"))
+	env, err := decodeEnvelope(line)
+	if err != nil {
+		return Record{}, fmt.Errorf("%w: reading a record: %w", ErrStoreDamaged, err)
+	}
+	rec := env.Record
+	damaged := func(err error) (Record, error) {
+		return Record{}, fmt.Errorf("%w: reading the record of task %q: %w", ErrStoreDamaged, rec.TaskID, err)
+	}
+	if hasContent != env.Sealed {
+		return damaged(errors.New("its content is cut off or was not announced"))
+	}
+	if !hasContent {
+		return rec, nil
+	}
+	text, err := sealer.Open(sealed, line)
+	if err != nil {
+		return damaged(err)
+	}
+	var content sealedContent
+	if err := json.Unmarshal(text, &content); err != nil {
+		return damaged(errors.New("its content is not what this release writes")) // err might quote chat text
+	}
+	rec.Content = Content{Task: content.Task, Response: content.Response, Usage: content.Usage}
+	return rec, nil
+}
+
+func decodeEnvelope(line []byte) (envelope, error) {
+	// Only the version may be expected of a newer format.
+	var version struct{ Format int }
+	if err := json.Unmarshal(line, &version); err != nil {
+		return envelope{}, fmt.Errorf("its envelope: %w", err)
+	}
+	if version.Format > recordFormat {
+		return envelope{}, fmt.Errorf("a newer version of this program wrote it (format %d, this one reads %d): update this program", version.Format, recordFormat)
+	}
+	if version.Format != recordFormat {
+		return envelope{}, errors.New("its envelope has no format version")
+	}
+	var env envelope
+	if err := json.Unmarshal(line, &env); err != nil {
+		return envelope{}, fmt.Errorf("its envelope: %w", err)
+	}
+	for name, s := range env.strings() {
+		if exact, ok := env.Bytes[name]; ok {
+			*s = string(exact)
+		}
+	}
+	for _, t := range env.times() {
+		*t = t.UTC()
+	}
+	return env, env.check()
+}
+
+// check finds what no record may be, in memory or on disk.
+func (r *Record) check() error {
+	if r.Provider == "" || r.TaskID == "" {
+		return errors.New("it has no provider or no task id")
+	}
+	if _, known := transitions[r.State]; !known || r.State == "" {
+		return fmt.Errorf("its state %q is unknown", r.State)
+	}
+	return nil
+}
