@@ -1,0 +1,48 @@
+// Package boltstore keeps the records of providers in one bbolt file. It is
+// the default [agentjob.Store]: local, durable, for one process at a time.
+//
+// The smallest complete use:
+//
+//	store, err := boltstore.Open("state/agentjob.db", boltstore.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//	worker, err := agentjob.NewWorker(agentjob.Config{Store: store, Client: client, Handler: handler})
+//
+// # Lifecycle
+//
+// An open store holds the lock of its file: another process, or another Open in this
+// one, gets [agentjob.ErrLeaseHeld] after a second. One file holds any number of
+// providers, each under its own lease. Close the store after the workers
+// have returned; it gives back what they still hold and makes everything durable. In a test that
+// uses testing/synctest, open and close the store inside the bubble.
+//
+// # Durability
+//
+// One goroutine writes. It puts what waits into one transaction, so that
+// many writers share one fsync. Put returns after it; a
+// Put of an ended record and a Delete return at once and are written with the next
+// transaction, within about 50 ms, or before Records and Close return.
+// Such a late write that fails, on a full disk for example, is kept and tried again with
+// every transaction and each second. Until it succeeds, Records and Close report it, and new
+// late writes wait for the disk and return their own result. A Put never returns
+// the error of another.
+//
+// # Errors
+//
+// [agentjob.ErrLeaseHeld] when another has the file or the provider,
+// [agentjob.ErrStoreDamaged] when the file isn't a store, is cut, was damaged or
+// written by a newer version: it stays as it is. [agentjob.ErrLeaseLost] after Close.
+//
+// # Security
+//
+// The folder must be private (0700) and is made so; the file is 0600. What holds chat text is
+// sealed with the keys of [Options]; without it, ids, states and times are
+// readable. Pages of deleted records are reused, not wiped at once.
+//
+// # Compatibility
+//
+// The file carries a format version, today 1. Network file systems are not
+// supported: their locks and syncs can't be relied on.
+package boltstore

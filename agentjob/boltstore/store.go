@@ -1,0 +1,182 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/connections/secret"
+)
+
+// Options are what a store may be given. The zero value is good.
+type Options struct {
+	// Keys seal what holds chat text. Open asks for them once and waits up to half
+	// a minute. Nil is a key file beside the store, its path with ".key" appended.
+	Keys secret.KeySource
+}
+
+const keysWait = 30 * time.Second
+
+// A Store is an [agentjob.Store] in one bbolt file. Make it with [Open]. It is
+// safe for concurrent use.
+type Store struct {
+	file   *file
+	sealer *secret.Sealer
+	writer *writer
+
+	// mu is held for reading while an operation enters the queue. So
+	// whoever holds it for writing knows that no more will come.
+	mu     sync.RWMutex
+	closed bool
+	leases map[string]*lease
+}
+
+var _ agentjob.Store = (*Store)(nil)
+
+// Open opens the store, or makes it and its folder. The error matches
+// [agentjob.ErrLeaseHeld] if another has it open for longer than a second, and
+// [agentjob.ErrStoreDamaged] if it can't be read.
+func Open(path string, opts Options) (*Store, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Keys == nil {
+		opts.Keys = secret.FileKeys(path + ".key")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keysWait)
+	defer cancel()
+	sealer, err := secret.NewSealer(ctx, opts.Keys)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store %s: %w", path, err), f.close())
+	}
+	return &Store{file: f, sealer: sealer, writer: newWriter(f), leases: map[string]*lease{}}, nil
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Acquire takes the lease of a provider. It doesn't wait.
+func (s *Store) Acquire(ctx context.Context, provider string) (agentjob.Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("acquiring provider %q: %w", provider, err)
+	}
+	if err := checkKey(provider); err != nil {
+		return nil, fmt.Errorf("acquiring provider %q: %w", provider, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if s.leases[provider] != nil {
+		return nil, fmt.Errorf("%w: provider %q, in this process", agentjob.ErrLeaseHeld, provider)
+	}
+	l := &lease{store: s, provider: provider, lost: make(chan struct{})}
+	s.leases[provider] = l
+	return l, nil
+}
+
+// Provider returns the provider that a key's fingerprint was bound to, or "".
+func (s *Store) Provider(ctx context.Context, fingerprint string) (provider string, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return "", errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	err = s.file.view(func(tx *bolt.Tx) error {
+		provider = string(tx.Bucket(fingerprintsBucket).Get([]byte(fingerprint)))
+		return nil
+	})
+	return provider, err
+}
+
+// BindProvider durably binds a key's fingerprint to a provider.
+func (s *Store) BindProvider(ctx context.Context, fingerprint, provider string) error {
+	if err := checkKey(fingerprint); err != nil {
+		return fmt.Errorf("binding a fingerprint: %w", err)
+	}
+	closed := func() error {
+		if s.closed {
+			return errClosed
+		}
+		return nil
+	}
+	return s.do(ctx, closed, &op{
+		place: place{bucket: "fingerprints", key: fingerprint},
+		apply: func(tx *bolt.Tx) error {
+			return tx.Bucket(fingerprintsBucket).Put([]byte(fingerprint), []byte(provider))
+		},
+	})
+}
+
+// Close gives back all leases, makes everything durable and closes the file. If
+// late writes are still not on disk, the error says which. It may be
+// called again, then doing nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	for _, l := range slices.Collect(maps.Values(s.leases)) {
+		close(l.lost)
+		l.end()
+	}
+	s.mu.Unlock()
+	close(s.writer.queue)
+	<-s.writer.finished
+	return errors.Join(s.writer.left, s.file.close())
+}
+
+// do queues an operation, unless refused returns an error, and waits for
+// its result; a lazy one it only queues.
+func (s *Store) do(ctx context.Context, refused func() error, o *op) error {
+	if err := s.enqueue(ctx, refused, o); err != nil || o.lazy {
+		return err
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Store) enqueue(ctx context.Context, refused func() error, o *op) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := refused(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.lazy = o.lazy && !s.writer.failing.Load(); !o.lazy {
+		o.done = make(chan error, 1)
+	}
+	select {
+	case s.writer.queue <- o:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// checkKey refuses what bbolt can't use as a key, before it is in a transaction.
+func checkKey(key string) error {
+	if key == "" || len(key) > bolt.MaxKeySize {
+		return fmt.Errorf("an id must have 1 to %d bytes, not %d", bolt.MaxKeySize, len(key))
+	}
+	return nil
+}

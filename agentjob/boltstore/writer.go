@@ -1,0 +1,154 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+const (
+	maxBatch   = 256 // operations in one transaction, and in the queue
+	lazyDelay  = 50 * time.Millisecond
+	retryDelay = time.Second
+)
+
+// A place is what an operation writes: a later one of the same place makes it obsolete.
+type place struct{ bucket, provider, key string }
+
+// An op is one operation on its way to the disk.
+type op struct {
+	place place
+	apply func(*bolt.Tx) error // nil: only wait for all lazy writes of the place's provider
+	lazy  bool                 // nobody waits for it
+	done  chan error           // has room for the result; nil if lazy
+	err   error
+}
+
+// A writer commits operations in the order of its queue, as many as wait in one transaction.
+type writer struct {
+	file     *file
+	queue    chan *op
+	failing  atomic.Bool   // lazy writes failed, which are tried again: don't be lazy now
+	finished chan struct{} // closed at the end, when left is set
+	left     error
+}
+
+func newWriter(f *file) *writer {
+	w := &writer{file: f, queue: make(chan *op, maxBatch), finished: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// run ends when the queue is closed and empty.
+func (w *writer) run() {
+	defer close(w.finished)
+	var batch []*op          // oldest first; only lazy ones wait in it
+	var due <-chan time.Time // when they have waited long enough
+	for open := true; open; {
+		var o *op
+		select {
+		case o, open = <-w.queue:
+			if open {
+				batch = w.drain(append(batch, o))
+			}
+			if open && len(batch) < maxBatch && !slices.ContainsFunc(batch, isUrgent) {
+				if due == nil {
+					due = time.After(lazyDelay)
+				}
+				continue
+			}
+		case <-due:
+		}
+		due = nil
+		if batch = w.commit(batch); len(batch) > 0 {
+			due = time.After(retryDelay)
+		}
+		w.failing.Store(len(batch) > 0)
+	}
+	w.left = failures(batch, "")
+}
+
+func isUrgent(o *op) bool { return !o.lazy }
+
+// drain adds what waits in the queue.
+func (w *writer) drain(batch []*op) []*op {
+	for len(batch) < maxBatch {
+		select {
+		case o, open := <-w.queue:
+			if !open {
+				return batch // run sees it too
+			}
+			batch = append(batch, o)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit writes a batch, answers those who wait, and returns the lazy
+// operations that failed and still count, oldest first.
+func (w *writer) commit(batch []*op) (left []*op) {
+	w.write(batch)
+	obsolete := map[place]bool{}
+	for _, o := range slices.Backward(batch) {
+		retry := o.lazy && o.err != nil && !obsolete[o.place]
+		if retry {
+			left = append(left, o)
+		}
+		if retry || o.err == nil {
+			obsolete[o.place] = true
+		}
+	}
+	slices.Reverse(left)
+	for _, o := range batch {
+		if o.lazy {
+			continue
+		}
+		if o.apply == nil {
+			o.err = failures(left, o.place.provider)
+		}
+		o.done <- o.err
+	}
+	return left
+}
+
+// write sets the err of each operation. If the transaction fails, its halves are
+// tried one after the other, so that one which is too large for the disk
+// doesn't fail the others and a delete can still make room.
+func (w *writer) write(batch []*op) {
+	if !slices.ContainsFunc(batch, func(o *op) bool { return o.apply != nil }) {
+		return
+	}
+	err := w.file.update(func(tx *bolt.Tx) error {
+		for _, o := range batch {
+			if o.apply != nil {
+				o.err = o.apply(tx)
+			}
+		}
+		return nil
+	})
+	switch half := len(batch) / 2; {
+	case err == nil:
+	case half == 0:
+		batch[0].err = err
+	default:
+		w.write(batch[:half])
+		w.write(batch[half:])
+	}
+}
+
+// failures tells what of a provider, or of all if it is "", isn't on disk.
+func failures(left []*op, provider string) error {
+	var errs []error
+	for _, o := range left {
+		if provider == "" || provider == o.place.provider {
+			errs = append(errs, fmt.Errorf("not on disk yet, task %q: %w", o.place.key, o.err))
+		}
+	}
+	return errors.Join(errs...)
+}
