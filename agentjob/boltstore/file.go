@@ -29,6 +29,7 @@ var (
 const (
 	format   = 1
 	lockWait = time.Second
+	minSize  = 4 * 4096 // bbolt starts with four pages
 )
 
 // A file is a bbolt file that never panics.
@@ -95,10 +96,7 @@ func (f *file) open(path string) error {
 		f.db, err = bolt.Open(path, 0o600, &bolt.Options{
 			Timeout:      lockWait,
 			FreelistType: bolt.FreelistMapType, // the array gets slow when many pages are free
-			OpenFile: func(name string, _ int, _ os.FileMode) (_ *os.File, err error) {
-				f.os, err = os.OpenFile(name, os.O_RDWR, 0) // not O_CREATE: create has done it
-				return f.os, err
-			},
+			OpenFile:     f.openOS,
 		})
 		return err
 	})
@@ -117,6 +115,22 @@ func (f *file) open(path string) error {
 		return fmt.Errorf("opening the store %s: %w", path, err)
 	}
 	return nil
+}
+
+// openOS opens the file for bbolt, without making it: create has done that. An
+// empty file, which bbolt would fill, or a very short one is damaged.
+func (f *file) openOS(path string, _ int, _ fs.FileMode) (_ *os.File, err error) {
+	if f.os, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	info, err := f.os.Stat()
+	if err == nil && info.Size() < minSize {
+		err = fmt.Errorf("%w: the file was cut to %d bytes", agentjob.ErrStoreDamaged, info.Size())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.os.Close())
+	}
+	return f.os, nil
 }
 
 func (f *file) checkLayout(tx *bolt.Tx) error {
@@ -165,7 +179,7 @@ func (f *file) update(do func(*bolt.Tx) error) error {
 func (f *file) close() error {
 	switch {
 	case f.broken.Load() != nil && f.os != nil:
-		return f.os.Close() // gives the file's lock back
+		return errors.Join(unlock(f.os), f.os.Close())
 	case f.db != nil:
 		return f.guard(f.db.Close)
 	}
