@@ -3,6 +3,7 @@ package boltstore
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,7 @@ func (w *writer) run() {
 		select {
 		case o, open = <-w.queue:
 			if open {
+				runtime.Gosched() // those just answered queue their next ones: fuller batches
 				batch = w.drain(append(batch, o))
 			}
 			if open && len(batch) < maxBatch && !slices.ContainsFunc(batch, isUrgent) {

@@ -79,8 +79,21 @@ func (l seconds) Put(ctx context.Context, rec agentjob.Record) error {
 	return l.Lease.Put(ctx, rec)
 }
 
-// tornReads reads twice and mixes the records of two moments.
-type tornReads struct{ agentjob.Lease }
+// tornReads reads twice, with two writes in between, and mixes the records.
+type tornReads struct {
+	agentjob.Lease
+	wrote chan struct{}
+}
+
+func (l tornReads) Put(ctx context.Context, rec agentjob.Record) error {
+	defer func() {
+		select {
+		case l.wrote <- struct{}{}:
+		default:
+		}
+	}()
+	return l.Lease.Put(ctx, rec)
+}
 
 func (l tornReads) Records(ctx context.Context) iter.Seq2[agentjob.Record, error] {
 	return func(yield func(agentjob.Record, error) bool) {
@@ -91,6 +104,12 @@ func (l tornReads) Records(ctx context.Context) iter.Seq2[agentjob.Record, error
 				return
 			}
 			first[rec.TaskID] = rec
+		}
+		for range 4 { // full rounds of the writer
+			select {
+			case <-l.wrote:
+			case <-ctx.Done():
+			}
 		}
 		for rec, err := range l.Lease.Records(ctx) {
 			if err == nil && rec.TaskID == "second" {

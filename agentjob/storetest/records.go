@@ -197,32 +197,34 @@ func recordsAreOfOneMoment(w *world) {
 	}
 	w.put(w.lease, numbered("first", 0))
 	w.put(w.lease, numbered("second", 0))
-	finished := make(chan error, 1)
+	stop, finished := make(chan struct{}), make(chan error, 1)
 	go func() {
-		for n := 1; n <= 200; n++ {
+		for n := 1; ; n++ {
 			for _, id := range []string{"first", "second"} {
 				if err := w.lease.Put(w.ctx, numbered(id, n)); err != nil {
 					finished <- err
 					return
 				}
 			}
+			select {
+			case <-stop:
+				finished <- nil
+				return
+			default:
+			}
 		}
-		finished <- nil
 	}()
-	for {
+	for range 100 {
 		got := w.records(w.lease)
 		first, second := got["first"].Resumed, got["second"].Resumed
 		if len(got) != 2 || first < second || first > second+1 {
 			w.Errorf("Records showed %d records with numbers %d and %d, which was never so", len(got), first, second)
+			break
 		}
-		select {
-		case err := <-finished:
-			if err != nil {
-				w.Errorf("Put during Records = %v, want nil", err)
-			}
-			return
-		default:
-		}
+	}
+	close(stop)
+	if err := <-finished; err != nil {
+		w.Errorf("Put during Records = %v, want nil", err)
 	}
 }
 

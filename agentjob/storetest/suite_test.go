@@ -39,7 +39,7 @@ func TestBrokenStoresAreRejected(t *testing.T) {
 		"loses late writes":         {eachLease(func(l agentjob.Lease) agentjob.Lease { return losesLate{l} }), []string{"RecordsShowEarlierWrites", "LateWritesSurviveInOrder"}},
 		"takes empty for nil":       {eachLease(func(l agentjob.Lease) agentjob.Lease { return emptyIsNil{l} }), []string{"RecordsComeBackExactly"}},
 		"keeps times in seconds":    {eachLease(func(l agentjob.Lease) agentjob.Lease { return seconds{l} }), []string{"RecordsComeBackExactly", "PutReplaces"}},
-		"reads while others write":  {eachLease(func(l agentjob.Lease) agentjob.Lease { return tornReads{l} }), []string{"RecordsAreOfOneMoment"}},
+		"reads while others write":  {eachLease(func(l agentjob.Lease) agentjob.Lease { return tornReads{l, make(chan struct{})} }), []string{"RecordsAreOfOneMoment"}},
 		"cuts ids at NUL":           {eachLease(func(l agentjob.Lease) agentjob.Lease { return cutsIDs{l} }), []string{"EveryIDIsPossible"}},
 		"forgets fingerprints":      {func(s agentjob.Store) agentjob.Store { return forgetful{s} }, []string{"FingerprintsNeedNoLease", "EverythingSurvivesARestart"}},
 		"ends leases with contexts": {func(s agentjob.Store) agentjob.Store { return contextLeases{s} }, []string{"LeaseOutlivesItsContext"}},

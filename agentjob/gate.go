@@ -1,0 +1,106 @@
+package agentjob
+
+import (
+	"context"
+	"sync"
+)
+
+// A reason keeps the gate shut.
+type reason string
+
+const (
+	notReady    reason = "not ready"    // Config.Ready has not succeeded, or failed last
+	circuitOpen reason = "circuit open" // a handler said Unavailable
+	storeFails  reason = "store fails"  // the last durable write did not work
+	backlogFull reason = "backlog full" // too many replies wait for delivery
+)
+
+// A gate is open while new work may be claimed: when no reason speaks against
+// it. It hands out a context that ends as soon as it shuts, so that a poll in
+// progress does not claim what can't be answered.
+type gate struct {
+	mu      sync.Mutex
+	parent  context.Context // ends at drain
+	shut    map[reason]error
+	open    context.Context // nil while shut
+	cancel  context.CancelFunc
+	changed chan struct{} // closed when the gate opens
+}
+
+func newGate(parent context.Context) *gate {
+	return &gate{parent: parent, shut: map[reason]error{notReady: nil}, changed: make(chan struct{})}
+}
+
+// set adds a reason, with the error behind it, or takes it away. It reports
+// whether that changed anything.
+func (g *gate) set(why reason, holds bool, err error) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, held := g.shut[why]
+	if holds {
+		g.shut[why] = err
+	} else {
+		delete(g.shut, why)
+	}
+	switch {
+	case len(g.shut) > 0 && g.open != nil:
+		g.cancel()
+		g.open, g.cancel = nil, nil
+	case len(g.shut) == 0 && g.open == nil:
+		g.open, g.cancel = context.WithCancel(g.parent)
+		close(g.changed)
+		g.changed = make(chan struct{})
+	}
+	return held != holds
+}
+
+// wait returns a context that lives while the gate is open, waiting until it
+// opens. ok is false once the parent has ended.
+func (g *gate) wait() (ctx context.Context, ok bool) {
+	for {
+		g.mu.Lock()
+		open, changed := g.open, g.changed
+		g.mu.Unlock()
+		if open != nil {
+			return open, g.parent.Err() == nil
+		}
+		select {
+		case <-changed:
+		case <-g.parent.Done():
+			return nil, false
+		}
+	}
+}
+
+func (g *gate) isOpen() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open != nil
+}
+
+// opening returns a channel that is closed when the gate opens the next time.
+func (g *gate) opening() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+// close releases the context handed out last.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cancel != nil {
+		g.cancel()
+	}
+}
+
+// reasons returns what keeps the gate shut, empty while it is open.
+func (g *gate) reasons() map[string]error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make(map[string]error, len(g.shut))
+	for why, err := range g.shut {
+		out[string(why)] = err
+	}
+	return out
+}

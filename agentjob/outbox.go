@@ -1,0 +1,179 @@
+package agentjob
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// maxDeliveries is how many replies are delivered at once.
+const maxDeliveries = 8
+
+// A parcel is a saved reply in the outbox.
+type parcel struct {
+	rec      Record
+	attempts int
+	due      time.Time
+	fresh    bool // saved by this run and not tried yet
+}
+
+// An outbox delivers saved replies until each is settled: soonest due first, with
+// a back-off for each reply and, while nothing works, one for all of them.
+// Goroutines exist only while there is something to deliver.
+type outbox struct {
+	ctx     context.Context
+	deliver func(context.Context, *parcel) delivery
+	size    func(n int) // told of each change of the number of open parcels, under the lock
+
+	mu                sync.Mutex
+	queue             parcelHeap
+	open              int // in the queue or being delivered
+	couriers, waiting int
+	streak            int       // failures since anything worked
+	pause             time.Time // nothing but fresh parcels before
+	pushed            chan struct{}
+	running           sync.WaitGroup
+}
+
+// A delivery is how an attempt went.
+type delivery struct {
+	settled bool          // nothing is left to do
+	worked  bool          // the platform answered sensibly
+	retry   time.Duration // of one that is not settled
+}
+
+func newOutbox(ctx context.Context, deliver func(context.Context, *parcel) delivery, size func(int)) *outbox {
+	return &outbox{ctx: ctx, deliver: deliver, size: size, pushed: make(chan struct{}, 1)}
+}
+
+// push adds a saved reply.
+func (o *outbox) push(rec Record, fresh bool) {
+	o.mu.Lock()
+	heap.Push(&o.queue, &parcel{rec: rec, due: time.Now(), fresh: fresh})
+	o.open++
+	o.size(o.open)
+	if o.couriers-o.waiting < maxDeliveries && o.ctx.Err() == nil {
+		if o.waiting > 0 {
+			o.poke()
+		} else {
+			o.couriers++
+			o.running.Go(o.run)
+		}
+	}
+	o.mu.Unlock()
+}
+
+func (o *outbox) poke() {
+	select {
+	case o.pushed <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when no goroutine of the outbox runs: when it is empty or its
+// context has ended. Nothing may be pushed any more.
+func (o *outbox) wait() { o.running.Wait() }
+
+// run delivers what is due. One goroutine waits for what is due later; others end
+// when nothing is due.
+func (o *outbox) run() {
+	for {
+		p, wait := o.next()
+		switch {
+		case p != nil:
+			o.settle(p, o.deliver(o.ctx, p))
+		case wait < 0:
+			return
+		default:
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-o.pushed:
+			case <-o.ctx.Done():
+			}
+			timer.Stop()
+			o.mu.Lock()
+			o.waiting--
+			o.mu.Unlock()
+		}
+	}
+}
+
+// next returns the parcel to deliver now, or how long to wait, or a negative
+// time if the caller should end.
+func (o *outbox) next() (*parcel, time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx.Err() != nil || len(o.queue) == 0 {
+		o.couriers--
+		return nil, -1
+	}
+	p := o.queue[0]
+	due := p.due
+	if !p.fresh && o.pause.After(due) {
+		due = o.pause
+	}
+	wait := time.Until(due)
+	if wait <= 0 {
+		heap.Pop(&o.queue)
+		o.help()
+		return p, 0
+	}
+	if o.waiting > 0 {
+		o.couriers--
+		return nil, -1
+	}
+	o.waiting++
+	return nil, wait
+}
+
+// help starts another courier while more than one parcel may be due: a single
+// one after a failure, until something works again.
+func (o *outbox) help() {
+	if len(o.queue) > 0 && o.streak == 0 && o.waiting == 0 && o.couriers < maxDeliveries {
+		o.couriers++
+		o.running.Go(o.run)
+	}
+}
+
+// settle notes how an attempt went, and queues the parcel again if need be.
+func (o *outbox) settle(p *parcel, d delivery) {
+	o.mu.Lock()
+	switch {
+	case d.worked:
+		o.streak, o.pause = 0, time.Time{}
+	case !d.settled:
+		o.streak++
+		o.pause = time.Now().Add(backoff(o.streak))
+	}
+	if d.settled {
+		o.open--
+	} else {
+		p.fresh = false
+		p.due = time.Now().Add(d.retry)
+		heap.Push(&o.queue, p)
+	}
+	o.size(o.open)
+	o.mu.Unlock()
+}
+
+// A parcelHeap orders parcels by when they are due, fresh ones first.
+type parcelHeap []*parcel
+
+func (h parcelHeap) Len() int { return len(h) }
+func (h parcelHeap) Less(i, j int) bool {
+	if h[i].fresh != h[j].fresh {
+		return h[i].fresh
+	}
+	return h[i].due.Before(h[j].due)
+}
+func (h parcelHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *parcelHeap) Push(x any)   { *h = append(*h, x.(*parcel)) }
+func (h *parcelHeap) Pop() any {
+	old := *h
+	p := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return p
+}

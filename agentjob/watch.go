@@ -1,0 +1,86 @@
+package agentjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	watchInterval    = 5 * time.Second
+	watchTimeout     = 5 * time.Second
+	progressInterval = 3 * time.Second // the platform takes one report in this time
+)
+
+// A look is what the platform says of an open task.
+type look struct {
+	deadline time.Time // on this machine's clock; zero: it did not say
+	over     error     // why no reply is wanted any more; nil: it is, or nothing is known
+}
+
+// lookAt asks the platform once. Without an answer it knows nothing.
+func (r *run) lookAt(ctx context.Context, taskID string) look {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	p, err := r.client.Progress(ctx, taskID)
+	if err != nil {
+		if refused(err) && ctx.Err() == nil {
+			r.platformFailed(EventPollFail, err)
+		}
+		return look{}
+	}
+	r.status.contact()
+	var l look
+	switch {
+	case p.Remaining != nil:
+		l.deadline = time.Now().Add(*p.Remaining)
+	case !p.Deadline.IsZero():
+		l.deadline = p.Deadline
+	}
+	if p.Status.Over() || p.Status.Completed() {
+		l.over = fmt.Errorf("%w: the platform calls it %s", ErrTaskCancelled, p.Status)
+	}
+	return l
+}
+
+// watch ends the scope when the task is over on the platform or its deadline
+// passes, and returns the deadline as far as it was learnt.
+func (r *run) watch(task scope, taskID string, deadline time.Time) time.Time {
+	expiry := time.NewTimer(assumedDeadline)
+	defer expiry.Stop()
+	if !deadline.IsZero() {
+		expiry.Reset(time.Until(deadline))
+	}
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-task.Done():
+			return deadline
+		case <-expiry.C:
+			task.end(ErrTaskExpired)
+			return deadline
+		case <-tick.C:
+		}
+		l := r.lookAt(task, taskID)
+		if l.over != nil {
+			task.end(l.over)
+			return deadline
+		}
+		if deadline.IsZero() && !l.deadline.IsZero() {
+			deadline = l.deadline
+			expiry.Reset(time.Until(deadline))
+		}
+	}
+}
+
+// reportProgress sends one report; only a refused key matters to anybody.
+func (r *run) reportProgress(ctx context.Context, taskID string, p ProgressReport) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	err := r.client.ReportProgress(ctx, taskID, p)
+	if err != nil && refused(err) {
+		r.platformFailed(EventPollFail, err)
+	}
+	return err
+}

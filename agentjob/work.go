@@ -1,0 +1,220 @@
+package agentjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// errUnreadable ends a task in which there is nothing to answer.
+var errUnreadable = errors.New("the task has no readable message")
+
+// work takes one claimed task through its life up to the saved reply.
+func (r *run) work(task *Task, now time.Time) {
+	rec := Record{
+		Provider: r.provider, TaskID: task.ID, ChatID: task.ChatID,
+		State: StateClaimed, ClaimedAt: now.Round(0), Deadline: task.Deadline.Round(0),
+	}
+	if r.cfg.Resume != nil {
+		rec.Content.Task = task.Raw
+	}
+	r.attempt(task, rec, r.cfg.Handler)
+}
+
+// resume hands a task that was cut off to Config.Resume.
+func (r *run) resume(task *Task, rec Record) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-r.tasks.Done():
+		return // stays claimed, for the next start
+	}
+	rec.Resumed++
+	task.Resumed = rec.Resumed
+	r.attempt(task, rec, r.cfg.Resume)
+}
+
+// attempt records the claim, lets h answer, and saves the reply or ends the task.
+func (r *run) attempt(task *Task, rec Record, h Handler) {
+	r.status.began(TaskStatus{ID: task.ID, Since: rec.ClaimedAt, Deadline: rec.Deadline})
+	defer r.status.left(task.ID)
+
+	// The first look at the task runs beside the durable write: both come
+	// before the handler.
+	looked := make(chan look, 1)
+	go func() { looked <- r.lookAt(r.tasks, task.ID) }()
+	err := r.ledger.put(r.tasks, rec)
+	first := <-looked
+	if err != nil {
+		r.unrecorded(rec, err)
+		return
+	}
+	r.emit(Event{Kind: EventClaimed, TaskID: task.ID})
+	if !first.deadline.IsZero() {
+		task.Deadline, rec.Deadline = first.deadline, first.deadline.Round(0)
+	}
+	switch {
+	case first.over != nil:
+		r.end(rec, ending{end: EndRejected, reason: "over before it was begun", err: first.over})
+	case unreadable(task):
+		r.end(rec, ending{end: EndFailed, reason: errUnreadable.Error(), err: errUnreadable})
+	default:
+		reply, err := r.handle(task, h)
+		r.conclude(rec, reply, err)
+	}
+}
+
+func unreadable(task *Task) bool {
+	for _, m := range task.Messages {
+		if strings.TrimSpace(m.Content) != "" || len(m.Attachments) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// A verdict is a handler's error, with why its context ended.
+type verdict struct {
+	err      error
+	cause    error     // nil: its context was still alive
+	deadline time.Time // as far as it was learnt
+}
+
+// handle runs h in the task's context and watches the task meanwhile.
+func (r *run) handle(task *Task, h Handler) (*Reply, verdict) {
+	ctx := newScope(r.tasks)
+	defer ctx.end(nil)
+	handling := ctx.Context
+	if !task.Deadline.IsZero() {
+		var cancel context.CancelFunc
+		handling, cancel = context.WithDeadlineCause(ctx, task.Deadline, ErrTaskExpired)
+		defer cancel()
+	}
+	task.SessionID = sessionID(r.client.BaseURL(), r.provider, task.ID)
+	task.progress = newProgressBox(func(p ProgressReport) error { return r.reportProgress(ctx, task.ID, p) })
+
+	learnt := make(chan time.Time, 1)
+	go func() { learnt <- r.watch(ctx, task.ID, task.Deadline) }()
+	reply, err := call(handling, r.cfg.StuckGrace, func(ctx context.Context) (*Reply, error) { return h.Handle(ctx, task) })
+	out := verdict{err: foreign(err)}
+	if handling.Err() != nil {
+		out.cause = context.Cause(handling)
+	}
+	ctx.end(nil)
+	out.deadline = <-learnt
+	task.progress.close()
+	return reply, out
+}
+
+// conclude saves a finished reply, or ends the task by what stands against it.
+func (r *run) conclude(rec Record, reply *Reply, out verdict) {
+	var body []byte
+	if out.err == nil {
+		body, out.err = encodeReply(reply)
+	}
+	rec.Deadline, rec.Content = out.deadline.Round(0), Content{}
+	if body != nil {
+		rec.Content = Content{Response: body, Usage: reply.Usage}
+	}
+	switch {
+	case errors.Is(out.err, ErrHandlerStuck):
+		r.stuck("the handler", rec.TaskID)
+		r.end(rec, endOfCause(out.cause))
+	case errors.Is(out.cause, ErrTaskCancelled):
+		r.end(rec, endOfCause(out.cause)) // a late reply is kept, not sent
+	case out.err == nil:
+		r.save(rec)
+	case errors.Is(out.err, ErrReplyTooLong):
+		r.end(rec, ending{end: EndRejected, reason: safeText(out.err), err: out.err})
+	case out.cause != nil:
+		e := endOfCause(out.cause)
+		e.err = out.err
+		r.end(rec, e)
+	default:
+		if u, ok := errors.AsType[*UnavailableError](out.err); ok {
+			r.trip(u)
+		}
+		r.end(rec, ending{end: EndFailed, reason: safeText(out.err), err: out.err})
+	}
+}
+
+// encodeReply returns the bytes to send. A reply that is too long for the
+// platform yields its bytes and an error: the text is kept.
+func encodeReply(reply *Reply) ([]byte, error) {
+	if reply == nil {
+		return nil, &ValidationError{Field: "Reply", Reason: "is nil: a handler returns a reply or an error"}
+	}
+	body, err := Response{Text: reply.Text}.encode()
+	if errors.Is(err, ErrReplyTooLong) {
+		return Response{Text: reply.Text}.marshal(), err
+	}
+	return body, err
+}
+
+// save makes the reply durable and hands it to the outbox.
+func (r *run) save(rec Record) {
+	rec.State, rec.SavedAt = StateSaved, time.Now().Round(0)
+	if err := r.ledger.put(r.saving, rec); err != nil {
+		r.unrecorded(rec, err)
+		return
+	}
+	r.emit(Event{Kind: EventSaved, TaskID: rec.TaskID})
+	r.outbox.push(rec, true)
+}
+
+// An ending says how a task ends.
+type ending struct {
+	end    End
+	status int
+	reason string // for the record: no chat text
+	err    error  // for the event
+}
+
+// endOfCause is the ending of a task without a reply whose context ended.
+func endOfCause(cause error) ending {
+	switch {
+	case errors.Is(cause, ErrTaskCancelled):
+		return ending{end: EndRejected, reason: cause.Error(), err: cause}
+	case errors.Is(cause, ErrTaskExpired):
+		return ending{end: EndExpired, reason: cause.Error(), err: cause}
+	default:
+		return ending{end: EndInterrupted, reason: safeText(cause), err: cause}
+	}
+}
+
+// keepsText tells which ends keep the reply's text for the operator.
+var keepsText = map[End]bool{EndRejected: true, EndExpired: true}
+
+// end records how a task ended and reports it.
+func (r *run) end(rec Record, e ending) {
+	rec.State, rec.EndedAt = StateEnded, time.Now().Round(0)
+	rec.End, rec.Status, rec.Reason = e.end, e.status, e.reason
+	rec.Content.Task = nil
+	if !keepsText[e.end] {
+		rec.Content = Content{}
+	}
+	if err := r.ledger.settle(r.saving, rec); err != nil {
+		r.unrecorded(rec, err)
+		return
+	}
+	r.reportEnd(rec, e.err)
+}
+
+func (r *run) reportEnd(rec Record, err error) {
+	r.status.ended(rec.End)
+	r.emit(Event{Kind: EventEnded, TaskID: rec.TaskID, End: rec.End, Status: rec.Status, Elapsed: time.Since(rec.ClaimedAt), Err: err})
+}
+
+// unrecorded reports a step that could not be made durable: the lease is gone or
+// the run ended while the store failed. What is on disk stays as it was, and the
+// next start goes on from there.
+func (r *run) unrecorded(rec Record, err error) {
+	r.status.failed(err)
+	r.emit(Event{Kind: EventStoreFail, TaskID: rec.TaskID, Err: fmt.Errorf("task %q is not recorded as %s: %w", rec.TaskID, rec.State, err)})
+	if rec.State != StateEnded {
+		rec.End = EndInterrupted
+		r.reportEnd(rec, err)
+	}
+}
