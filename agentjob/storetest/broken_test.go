@@ -105,7 +105,7 @@ func (l tornReads) Records(ctx context.Context) iter.Seq2[agentjob.Record, error
 			}
 			first[rec.TaskID] = rec
 		}
-		for range 4 { // full rounds of the writer
+		for range 6 { // three rounds of the writer
 			select {
 			case <-l.wrote:
 			case <-ctx.Done():
