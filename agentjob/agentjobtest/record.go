@@ -1,0 +1,84 @@
+package agentjobtest
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// A Request is one request that the server received.
+type Request struct {
+	Route  Route
+	Method string
+	Path   string // escaped
+	Header http.Header
+	Body   []byte
+	At     time.Time // on the platform's clock
+	Status int       // of the answer; 0: the connection was cut
+}
+
+func (s *Server) enter(route Route, r *http.Request, body []byte) *Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Request{Route: route, Method: r.Method, Path: r.URL.EscapedPath(), Header: r.Header.Clone(), Body: body, At: s.now()}
+}
+
+func (s *Server) leave(route Route, entry *Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.log) >= s.settings.MaxRequests {
+		s.log = append(s.log[:0:0], s.log[len(s.log)/2:]...)
+	}
+	s.log = append(s.log, *entry)
+	s.done[route]++
+	s.notify()
+}
+
+// Requests returns the requests of known routes that were answered or cut, in that order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.log...)
+}
+
+// Await returns once n requests of a route have been answered or cut since the
+// server's start.
+func (s *Server) Await(ctx context.Context, route Route, n int) error {
+	return s.await(ctx, func() bool { return s.done[route] >= n })
+}
+
+// await returns when the condition, read under the lock, holds.
+func (s *Server) await(ctx context.Context, holds func() bool) error {
+	for {
+		s.mu.Lock()
+		ok, changed := holds(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Counts tells what happened to a task.
+type Counts struct {
+	Claims     int // times it was handed out
+	Deliveries int // messages that its replies became: more than one is a duplicate
+	Repeats    int // replies answered as a repeat of the accepted one
+	Refused    int // replies refused with 409
+	Charges    int // payments, free messages included
+}
+
+// Counts returns the counts of a task, all zero for an unknown one.
+func (s *Server) Counts(taskID string) Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[taskID]; t != nil {
+		return t.counts
+	}
+	return Counts{}
+}

@@ -1,0 +1,92 @@
+package agentjobtest
+
+import "time"
+
+// Settings are the platform's rules. The zero value of a field is the platform's
+// default where one is known. [Server.Configure] changes them while the server runs.
+type Settings struct {
+	// Now is the platform's clock; nil is time.Now. Long polls are held in real (or bubble) time.
+	Now func() time.Time
+
+	RegistrationDisabled bool // answers 503 "disabled"
+	RegistrationBusy     bool // answers 503 "busy"
+	IPDailyLimit         Limit
+	DailyLimit           Limit
+	ReplayReturnsKey     bool // a repeated registration returns the key again instead of null
+
+	HeartbeatInterval  time.Duration // suggested to providers; 0: 45 s
+	Deadline           time.Duration // from a claim; 0: 30 minutes
+	MaxConcurrentChats int           // open claims of an agent; 0: 2
+
+	// NoResponseIdempotency makes a repeated reply a second message with a
+	// second charge, which the real platform does not do.
+	NoResponseIdempotency bool
+
+	Shape          Shape     // of bodies
+	CamelCase      bool      // task and profile names: chatId instead of chat_id
+	AmountAsNumber bool      // amounts: 0.01 instead of "0.01"
+	Empty          EmptyPoll // how a poll without a task is answered
+	DeadlineInTask bool      // whether a task carries its deadline
+
+	// MaxRequests bounds the request log; 0: 100,000. Older ones are dropped.
+	MaxRequests int
+}
+
+// A Limit is a daily limit. Its zero value is the platform's default; Blocked is
+// none at all.
+type Limit int
+
+// Blocked is a limit of zero.
+const Blocked Limit = -1
+
+func (l Limit) value(def int) int {
+	switch {
+	case l < 0:
+		return 0
+	case l == 0:
+		return def
+	}
+	return int(l)
+}
+
+// Shape is how a success body is wrapped.
+type Shape int
+
+// The shapes in which public clients have seen, or expect, answers.
+const (
+	Native  Shape = iota // as each route is believed to answer: {task}, {data}, {ok,data}
+	Bare                 // the payload alone; a task stands at the top level
+	Data                 // {"data": payload}
+	OKData               // {"ok":true,"data": payload}
+	DataTask             // {"data":{"task": task}}, elsewhere like Data
+)
+
+// EmptyPoll is how a poll without a task is answered.
+type EmptyPoll int
+
+// The answers of an empty poll.
+const (
+	NullTask    EmptyPoll = iota // {"task":null}
+	EmptyObject                  // {}
+	NoContent                    // 204
+	EmptyBody                    // 200 and nothing
+)
+
+func (s Settings) filled() Settings {
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.HeartbeatInterval == 0 {
+		s.HeartbeatInterval = 45 * time.Second
+	}
+	if s.Deadline == 0 {
+		s.Deadline = 30 * time.Minute
+	}
+	if s.MaxConcurrentChats == 0 {
+		s.MaxConcurrentChats = 2
+	}
+	if s.MaxRequests == 0 {
+		s.MaxRequests = 100_000
+	}
+	return s
+}

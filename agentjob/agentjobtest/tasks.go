@@ -1,0 +1,217 @@
+package agentjobtest
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Status is where a message is, in the words of the progress route.
+type Status string
+
+// The statuses. The platform's word for an open task is not known.
+const (
+	StatusQueued     Status = "queued" // not claimed yet
+	StatusProcessing Status = "processing"
+	StatusCompleted  Status = "completed"
+	StatusCancelled  Status = "cancelled"
+	StatusFailed     Status = "failed" // its deadline passed
+)
+
+// A task is one message that waits for a reply. The server's lock guards it.
+type task struct {
+	id          string
+	agent       *Agent
+	chat        *Chat
+	upTo        int // messages of the chat that belong to it
+	first       bool
+	free        bool
+	attachments []Attachment
+	raw         json.RawMessage // replaces the task object
+
+	status   Status
+	again    bool // to be handed out once more
+	deadline time.Time
+	text     string
+	progress Progress
+	reported time.Time // when the last progress report was taken
+	counts   Counts
+}
+
+// Progress is what a provider reported last. Seq is 0 before the first report.
+type Progress struct {
+	Seq     int64
+	Message string
+	Percent *float64 // nil: not told
+}
+
+// expire ends a claimed task whose deadline has passed. s.mu is held.
+func (s *Server) expire(t *task) {
+	if t.status == StatusProcessing && !s.now().Before(t.deadline) {
+		t.status = StatusFailed
+		s.notify()
+	}
+}
+
+const (
+	defaultWait = 30 * time.Second
+	maxWait     = 60
+)
+
+// poll holds the request until there is a task to claim, the wait is over, or the
+// client has gone.
+func (s *Server) poll(c call) answer {
+	wait := defaultWait
+	if v := c.URL.Query().Get("wait"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > maxWait {
+			return refuse(http.StatusBadRequest, "wait takes 1 to 60 seconds")
+		}
+		wait = time.Duration(n) * time.Second
+	}
+	types := strings.FieldsFunc(c.Header.Get("X-Agentjob-Attachment-Types"), func(r rune) bool { return r == ',' || r == ' ' })
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	for {
+		s.mu.Lock()
+		var found any
+		if c.Context().Err() == nil && s.keys[c.agent.Key] == c.agent {
+			found = s.claim(c.agent, types)
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		if found != nil {
+			return answer{http.StatusOK, found}
+		}
+		select {
+		case <-changed:
+		case <-c.Context().Done():
+			return s.noTask()
+		case <-s.closed:
+			return s.noTask()
+		case <-over.C:
+			return s.noTask()
+		}
+	}
+}
+
+func (s *Server) noTask() answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.settings.Empty {
+	case NoContent:
+		return answer{status: http.StatusNoContent}
+	case EmptyBody:
+		return answer{status: http.StatusOK}
+	case EmptyObject:
+		return answer{http.StatusOK, map[string]any{}}
+	}
+	return answer{http.StatusOK, map[string]any{"task": nil}}
+}
+
+// claim hands out the oldest message that this poll may have. s.mu is held.
+func (s *Server) claim(a *Agent, types []string) any {
+	open := 0
+	for _, t := range s.order {
+		s.expire(t)
+		if t.agent == a && t.status == StatusProcessing {
+			open++
+		}
+	}
+	for _, t := range s.order {
+		if t.agent != a {
+			continue
+		}
+		if t.again {
+			t.again = false
+			t.counts.Claims++
+			return s.claimed(t)
+		}
+		if t.status != StatusQueued || open >= s.settings.MaxConcurrentChats || !readable(t, types) {
+			continue
+		}
+		t.status, t.deadline = StatusProcessing, s.now().Add(s.settings.Deadline)
+		t.counts.Claims++
+		s.notify()
+		return s.claimed(t)
+	}
+	return nil
+}
+
+func readable(t *task, types []string) bool {
+	for _, a := range t.attachments {
+		if !slices.Contains(types, a.ContentType) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimed is the body that hands t out. s.mu is held.
+func (s *Server) claimed(t *task) any {
+	var body any = s.taskObject(t)
+	if t.raw != nil {
+		body = t.raw
+	}
+	switch s.settings.Shape {
+	case Bare:
+		return body
+	case Data:
+		return map[string]any{"data": body}
+	case DataTask:
+		return map[string]any{"data": map[string]any{"task": body}}
+	case OKData:
+		return map[string]any{"ok": true, "data": map[string]any{"task": body}}
+	}
+	return map[string]any{"task": body}
+}
+
+func (s *Server) taskObject(t *task) map[string]any {
+	var amount any = price
+	if s.settings.AmountAsNumber {
+		amount = priceAsNumber
+	}
+	o := map[string]any{
+		"id": t.id, "chat_id": t.chat.id, "is_first_chat": t.first, "amount_usdc": amount,
+		"messages": t.chat.messages[:t.upTo:t.upTo],
+	}
+	if s.settings.DeadlineInTask {
+		o["deadline"] = stamp(t.deadline)
+	}
+	if s.settings.CamelCase {
+		camel := map[string]string{"chat_id": "chatId", "is_first_chat": "isFirstChat", "amount_usdc": "amountUsdc"}
+		for snake, name := range camel {
+			o[name] = o[snake]
+		}
+		maps.DeleteFunc(o, func(k string, _ any) bool { return camel[k] != "" })
+	}
+	return o
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// HandOutAgain makes the next poll of the task's agent get the task once more,
+// whatever its state, as a platform that has lost a claim would.
+func (s *Server) HandOutAgain(taskID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tasks[taskID]; t != nil {
+		t.again = true
+		s.notify()
+	}
+}
+
+// owned returns the task of a task route, or nil if it is unknown, not the agent's, or
+// never claimed. s.mu is held.
+func (s *Server) owned(c call) *task {
+	t := s.tasks[c.task]
+	if t == nil || t.agent != c.agent || t.counts.Claims == 0 {
+		return nil
+	}
+	s.expire(t)
+	return t
+}

@@ -1,0 +1,174 @@
+package agentjobtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Errors of the website's side.
+var (
+	ErrOffline   = errors.New("the agent is offline")
+	ErrCancelled = errors.New("the message was cancelled")
+	ErrExpired   = errors.New("no reply came before the deadline")
+)
+
+// A User is a customer of the website.
+type User struct {
+	Name string
+	srv  *Server
+}
+
+// User returns a customer. Two calls with one name are the same person with different chats.
+func (s *Server) User(name string) *User { return &User{name, s} }
+
+// A Chat is one conversation of a user with an agent.
+type Chat struct {
+	id    string
+	user  *User
+	agent *Agent
+	// messages is guarded by the server's lock.
+	messages []message
+}
+
+type message struct {
+	Role        string       `json:"role"`
+	Content     string       `json:"content"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+}
+
+// An Attachment is a customer's file as a task shows it. Files are not served.
+type Attachment struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	ContentType string `json:"contentType"`
+	Size        int64  `json:"size"`
+	URL         string `json:"url"`
+}
+
+// Chat opens a new conversation with an agent.
+func (u *User) Chat(agent *Agent) *Chat {
+	return &Chat{id: uuid.NewString(), user: u, agent: agent}
+}
+
+// A Message is one message of a customer, a task to the provider.
+type Message struct {
+	ID   string // the task's id
+	Free bool   // one of the agent's free messages of the day
+	task *task
+	srv  *Server
+}
+
+// MessageOptions is a message with everything that can be said of it.
+type MessageOptions struct {
+	Text        string
+	ID          string // of the task; "" draws one
+	Attachments []Attachment
+	// Task replaces the JSON of the task object, to see how a provider bears it. It is
+	// handed out as it is; give ID too if it has one.
+	Task json.RawMessage
+	// Queue sends although the agent is offline, which the website does not.
+	Queue bool
+}
+
+// Send sends a message. It returns [ErrOffline] if the agent is offline, before any charge.
+func (c *Chat) Send(text string) (*Message, error) { return c.SendMessage(MessageOptions{Text: text}) }
+
+// SendMessage sends a message with options.
+func (c *Chat) SendMessage(o MessageOptions) (*Message, error) {
+	s := c.user.srv
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !o.Queue && !c.agent.online() {
+		return nil, ErrOffline
+	}
+	if o.ID == "" {
+		o.ID = uuid.NewString()
+	}
+	first := len(c.messages) == 0
+	c.messages = append(c.messages, message{Role: "user", Content: o.Text, Attachments: slices.Clone(o.Attachments)})
+	t := &task{
+		id: o.ID, agent: c.agent, chat: c, upTo: len(c.messages), first: first, attachments: o.Attachments,
+		raw: o.Task, status: StatusQueued, free: c.agent.charge(), counts: Counts{Charges: 1},
+	}
+	s.tasks[t.id] = t
+	s.order = append(s.order, t)
+	s.notify()
+	return &Message{ID: t.id, Free: t.free, task: t, srv: s}, nil
+}
+
+// Transcript returns the conversation as role and text, oldest first.
+func (c *Chat) Transcript() [][2]string {
+	c.user.srv.mu.Lock()
+	defer c.user.srv.mu.Unlock()
+	var out [][2]string
+	for _, m := range c.messages {
+		out = append(out, [2]string{m.Role, m.Content})
+	}
+	return out
+}
+
+// Cancel withdraws the message; nothing happens if it is over already.
+func (m *Message) Cancel() {
+	m.srv.mu.Lock()
+	defer m.srv.mu.Unlock()
+	m.srv.expire(m.task)
+	if m.task.status == StatusQueued || m.task.status == StatusProcessing {
+		m.task.status = StatusCancelled
+		m.srv.notify()
+	}
+}
+
+// Status returns where the message is.
+func (m *Message) Status() Status {
+	m.srv.mu.Lock()
+	defer m.srv.mu.Unlock()
+	m.srv.expire(m.task)
+	return m.task.status
+}
+
+// Progress returns what the provider reported last.
+func (m *Message) Progress() Progress {
+	m.srv.mu.Lock()
+	defer m.srv.mu.Unlock()
+	return m.task.progress
+}
+
+// Counts returns what happened to the message.
+func (m *Message) Counts() Counts { return m.srv.Counts(m.ID) }
+
+// WaitReply returns the reply's text once there is one. It returns [ErrCancelled], or
+// [ErrExpired] when the deadline has passed on the platform's clock, noticed at the next
+// request or change.
+func (m *Message) WaitReply(ctx context.Context) (string, error) {
+	err := m.srv.await(ctx, func() bool {
+		m.srv.expire(m.task)
+		return m.task.status != StatusQueued && m.task.status != StatusProcessing
+	})
+	if err != nil {
+		return "", err
+	}
+	m.srv.mu.Lock()
+	defer m.srv.mu.Unlock()
+	switch m.task.status {
+	case StatusCancelled:
+		return "", ErrCancelled
+	case StatusFailed:
+		return "", ErrExpired
+	}
+	return m.task.text, nil
+}
+
+// WaitClaim returns once the message has been handed out to a provider.
+func (m *Message) WaitClaim(ctx context.Context) error {
+	return m.srv.await(ctx, func() bool { return m.task.counts.Claims > 0 })
+}
+
+// WaitProgress returns the first report with at least the sequence number seq.
+func (m *Message) WaitProgress(ctx context.Context, seq int64) (Progress, error) {
+	err := m.srv.await(ctx, func() bool { return m.task.progress.Seq >= seq })
+	return m.Progress(), err
+}
