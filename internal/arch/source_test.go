@@ -25,7 +25,7 @@ func TestSourceRules(t *testing.T) {
 		"paths of one machine":                          machinePaths(files),
 		"public packages without their doc.go":          undocumented(parsed),
 		"doc.go without a heading that its area owes":   missingHeadings(parsed),
-		"modules that the workspace or go.work misses":  strayModules(files, workspaceFolders(t)),
+		"modules that go.work misses":                   strayModules(files, workspaceFolders(t)),
 		"heavy modules in the root's go.mod and go.sum": heavyModules(files),
 	} {
 		assert.Empty(t, strings.Join(found, "\n"), name)
@@ -56,19 +56,30 @@ func processWide(parsed []goFile) []string {
 	return found
 }
 
-// realSleeps finds time.Sleep in tests, unless the function also calls testing/synctest, whose
-// Test makes the bubble in which time is virtual and whose Wait panics outside it.
+// realSleeps finds time.Sleep in tests. It is virtual in a function that calls testing/synctest, whose
+// Test makes a bubble and whose Wait panics outside it, or that calls a function of its package which does so.
 func realSleeps(parsed []goFile) []string {
+	bubbles := map[string]bool{} // folder and name of the functions that call synctest
+	for _, f := range parsed {
+		for _, use := range f.uses("testing/synctest") {
+			if decl, ok := f.declaration(use).(*ast.FuncDecl); ok {
+				bubbles[path.Join(f.dir(), decl.Name.Name)] = true
+			}
+		}
+	}
+	isVirtual := func(f goFile, decl ast.Decl) (virtual bool) {
+		ast.Inspect(decl, func(n ast.Node) bool { // its own name is among the identifiers
+			name, ok := n.(*ast.Ident)
+			virtual = virtual || ok && bubbles[path.Join(f.dir(), name.Name)]
+			return true
+		})
+		return virtual
+	}
 	var found []string
 	for _, f := range parsed {
-		if !f.isTest() {
-			continue
-		}
-		bubbles := f.uses("testing/synctest")
-		for _, sleep := range f.uses("time") {
-			inBubble := func(use *ast.SelectorExpr) bool { return f.declaration(use) == f.declaration(sleep) }
-			if sleep.Sel.Name == "Sleep" && !slices.ContainsFunc(bubbles, inBubble) {
-				found = append(found, f.at(sleep, "time.Sleep outside testing/synctest: wait for a channel or require.Eventually instead"))
+		for _, use := range f.uses("time") {
+			if f.isTest() && use.Sel.Name == "Sleep" && !isVirtual(f, f.declaration(use)) {
+				found = append(found, f.at(use, "time.Sleep outside testing/synctest: wait for a channel or require.Eventually instead"))
 			}
 		}
 	}
@@ -150,9 +161,13 @@ import ("time"; "testing/synctest")
 func TestReal(t *T) { time.Sleep(1) }
 func TestVirtual(t *T) { synctest.Test(t, func(t *T) { time.Sleep(1) }) }
 func advance() { time.Sleep(1); synctest.Wait() }
+func inBubble(t *T, f func()) { synctest.Test(t, f) }
 var at = time.Second
-`, "p/p.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }")
-	assert.Equal(t, []string{"p/p_test.go:3: time.Sleep outside testing/synctest: wait for a channel or require.Eventually instead"}, realSleeps(parsed))
+`, "p/q_test.go", "package p_test\nimport \"time\"\nfunc TestWrapped(t *T) { inBubble(t, func() { time.Sleep(1) }) }",
+		"q/q_test.go", "package q\nimport \"time\"\nfunc TestOther(t *T) { inBubble(t, func() { time.Sleep(1) }) }",
+		"p/p.go", "package p\nimport \"time\"\nfunc f() { time.Sleep(1) }")
+	const instead = ": time.Sleep outside testing/synctest: wait for a channel or require.Eventually instead"
+	assert.Equal(t, []string{"p/p_test.go:3" + instead, "q/q_test.go:3" + instead}, realSleeps(parsed))
 
 	_, parsed = fixture(t, "internal/util/a.go", "package fine", "internal/x/a.go", "package helpers", "internal/commons/a.go", "package commons", "internal/testdata/util/a.go", "package util")
 	assert.Equal(t, []string{"internal/util/a.go:1: name the package by what it is for", "internal/x/a.go:1: name the package by what it is for"}, emptyNames(parsed))
