@@ -99,10 +99,16 @@ func foreign(err error) error {
 	return foreignError{err}
 }
 
-// safeText describes an error without text that is not ours.
+// safeText describes an error without text that is not ours: a log must not
+// repeat what a handler or a platform wrote.
 func safeText(err error) string {
 	if f, ok := errors.AsType[foreignError](err); ok {
 		return fmt.Sprintf("%T (its text is left out, it may quote the conversation; Config.Observe receives it)", f.err)
+	}
+	if api, ok := errors.AsType[*APIError](err); ok && api.Message != "" {
+		silent := *api
+		silent.Message = ""
+		return silent.Error()
 	}
 	return err.Error()
 }

@@ -37,7 +37,10 @@ func (r *run) lookAt(ctx context.Context, taskID string) look {
 	case !p.Deadline.IsZero():
 		l.deadline = p.Deadline
 	}
-	if p.Status.Over() || p.Status.Completed() {
+	switch late := !l.deadline.IsZero() && !time.Now().Before(l.deadline); {
+	case p.Status.Over() && late:
+		l.over = ErrTaskExpired
+	case p.Status.Over() || p.Status.Completed():
 		l.over = fmt.Errorf("%w: the platform calls it %s", ErrTaskCancelled, p.Status)
 	}
 	return l

@@ -57,7 +57,7 @@ func (r *run) attempt(task *Task, rec Record, h Handler) {
 	}
 	switch {
 	case first.over != nil:
-		r.end(rec, ending{end: EndRejected, reason: "over before it was begun", err: first.over})
+		r.end(rec, endOfCause(first.over))
 	case unreadable(task):
 		r.end(rec, ending{end: EndFailed, reason: errUnreadable.Error(), err: errUnreadable})
 	default:

@@ -25,6 +25,7 @@ type Store struct {
 	leases    map[string]*lease
 	providers map[string]string // by fingerprint
 	onPut     func(agentjob.Record) error
+	full      error // what writes fail with
 }
 
 var _ agentjob.Store = (*Store)(nil)
@@ -77,6 +78,9 @@ func (s *Store) BindProvider(ctx context.Context, fingerprint, provider string) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.full != nil {
+		return s.full
+	}
 	s.providers[fingerprint] = provider
 	return nil
 }
@@ -101,14 +105,12 @@ func (s *Store) LoseLease(provider string) {
 	}
 }
 
-// FailPuts makes every Put return err, for example [syscall.ENOSPC], and
-// change nothing; nil ends that.
+// FailPuts makes every Put and BindProvider return err, for example
+// [syscall.ENOSPC], and change nothing; nil ends that.
 func (s *Store) FailPuts(err error) {
-	if err == nil {
-		s.OnPut(nil)
-		return
-	}
-	s.OnPut(func(agentjob.Record) error { return err })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.full = err
 }
 
 // OnPut calls hook before each Put. An error from it is what Put returns,
@@ -174,12 +176,13 @@ func (l *lease) Put(ctx context.Context, rec agentjob.Record) error {
 		return err
 	}
 	l.store.mu.Lock()
-	hook := l.store.onPut
+	hook, err := l.store.onPut, l.store.full
 	l.store.mu.Unlock()
-	if hook != nil {
-		if err := hook(rec); err != nil {
-			return fmt.Errorf("putting task %q: %w", rec.TaskID, err)
-		}
+	if err == nil && hook != nil {
+		err = hook(rec)
+	}
+	if err != nil {
+		return fmt.Errorf("putting task %q: %w", rec.TaskID, err)
 	}
 	return l.change(ctx, func(records map[string][]byte) { records[rec.TaskID] = data })
 }
