@@ -17,7 +17,8 @@ const (
 	EventNotReady      EventKind = "not_ready"      // Config.Ready failed
 	EventHeartbeat     EventKind = "heartbeat"      // the platform took a heartbeat
 	EventHeartbeatFail EventKind = "heartbeat_fail" // it did not
-	EventPollFail      EventKind = "poll_fail"      // a poll failed; the next waits
+	EventPollFail      EventKind = "poll_fail"      // a poll, or at the start a look at the profile, failed; the next waits
+	EventWatchFail     EventKind = "watch_fail"     // a look at a running task, or a progress report, failed
 	EventClaimed       EventKind = "claimed"        // a task is recorded and will run
 	EventDuplicate     EventKind = "duplicate"      // a known task was handed out again; it is not run again
 	EventSaved         EventKind = "saved"          // a reply is recorded and will be delivered
@@ -50,6 +51,7 @@ var levels = map[EventKind]slog.Level{
 	EventNotReady:      slog.LevelWarn,
 	EventHeartbeatFail: slog.LevelWarn,
 	EventPollFail:      slog.LevelWarn,
+	EventWatchFail:     slog.LevelWarn,
 	EventDuplicate:     slog.LevelWarn,
 	EventDeliveryRetry: slog.LevelWarn,
 	EventCircuitOpen:   slog.LevelWarn,

@@ -128,10 +128,10 @@ func (o *outbox) next() (*parcel, time.Duration) {
 	return nil, wait
 }
 
-// help starts another courier while more than one parcel may be due: a single
-// one after a failure, until something works again.
+// help starts another courier while more parcels may be due. After a failure only
+// fresh ones get one, until something works again.
 func (o *outbox) help() {
-	if len(o.queue) > 0 && o.streak == 0 && o.waiting == 0 && o.couriers < maxDeliveries {
+	if len(o.queue) > 0 && (o.streak == 0 || o.queue[0].fresh) && o.waiting == 0 && o.couriers < maxDeliveries {
 		o.couriers++
 		o.running.Go(o.run)
 	}

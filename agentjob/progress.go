@@ -23,7 +23,7 @@ func (t *Task) Progress(message string, percent *int) {
 
 // A progressBox holds the newest report until it may be sent.
 type progressBox struct {
-	send func(ProgressReport) error
+	send func(ProgressReport)
 
 	mu      sync.Mutex
 	newest  *ProgressReport
@@ -33,7 +33,7 @@ type progressBox struct {
 	senders sync.WaitGroup
 }
 
-func newProgressBox(send func(ProgressReport) error) *progressBox {
+func newProgressBox(send func(ProgressReport)) *progressBox {
 	return &progressBox{send: send, closed: make(chan struct{})}
 }
 
@@ -70,8 +70,7 @@ func (b *progressBox) run() {
 		if !ok {
 			return
 		}
-		// A report that is lost is followed by a newer one: no retry.
-		_ = b.send(p)
+		b.send(p) // a report that is lost is followed by a newer one: no retry
 		pause.Reset(progressInterval)
 	}
 }

@@ -2,6 +2,7 @@ package agentjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,14 +20,12 @@ type look struct {
 }
 
 // lookAt asks the platform once. Without an answer it knows nothing.
-func (r *run) lookAt(ctx context.Context, taskID string) look {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+func (r *run) lookAt(task context.Context, taskID string) look {
+	ctx, cancel := context.WithTimeout(task, watchTimeout)
 	defer cancel()
 	p, err := r.client.Progress(ctx, taskID)
 	if err != nil {
-		if refused(err) && ctx.Err() == nil {
-			r.platformFailed(EventPollFail, err)
-		}
+		r.taskRouteFailed(task, taskID, err)
 		return look{}
 	}
 	r.status.contact()
@@ -77,13 +76,24 @@ func (r *run) watch(task scope, taskID string, deadline time.Time) time.Time {
 	}
 }
 
-// reportProgress sends one report; only a refused key matters to anybody.
-func (r *run) reportProgress(ctx context.Context, taskID string, p ProgressReport) error {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
+// reportProgress sends one report.
+func (r *run) reportProgress(task context.Context, taskID string, p ProgressReport) {
+	ctx, cancel := context.WithTimeout(task, watchTimeout)
 	defer cancel()
-	err := r.client.ReportProgress(ctx, taskID, p)
-	if err != nil && refused(err) {
-		r.platformFailed(EventPollFail, err)
+	if err := r.client.ReportProgress(ctx, taskID, p); err != nil {
+		r.taskRouteFailed(task, taskID, err)
 	}
-	return err
+}
+
+// taskRouteFailed reports a failed look or progress report, unless the task is over anyway. Only a
+// refused key matters beyond it: that this task is forbidden (403) says nothing of the next.
+func (r *run) taskRouteFailed(task context.Context, taskID string, err error) {
+	switch {
+	case task.Err() != nil:
+	case errors.Is(err, ErrUnauthorized):
+		r.platformFailed(EventWatchFail, err)
+	default:
+		r.status.failed(err)
+		r.emit(Event{Kind: EventWatchFail, TaskID: taskID, Err: err})
+	}
 }

@@ -93,7 +93,7 @@ func (r *run) handle(task *Task, h Handler) (*Reply, verdict) {
 		defer cancel()
 	}
 	task.SessionID = sessionID(r.client.BaseURL(), r.provider, task.ID)
-	task.progress = newProgressBox(func(p ProgressReport) error { return r.reportProgress(ctx, task.ID, p) })
+	task.progress = newProgressBox(func(p ProgressReport) { r.reportProgress(ctx, task.ID, p) })
 
 	learnt := make(chan time.Time, 1)
 	go func() { learnt <- r.watch(ctx, task.ID, task.Deadline) }()

@@ -37,7 +37,8 @@ func NewWorker(cfg Config) (*Worker, error) {
 
 // Drain asks the worker to end well: it claims nothing more and goes offline,
 // finishes and delivers what it has, and Run returns; after Config.DrainTimeout
-// it is stopped. Drain returns at once and may be called at any time, also before Run.
+// it is stopped. A poll in progress is given up; if the platform hands out a task in that very
+// moment, the task expires there. Drain returns at once and may be called at any time, also before Run.
 func (w *Worker) Drain() { w.draining.send() }
 
 // Stop asks the worker to end now: contexts of running handlers are cancelled

@@ -618,3 +618,70 @@ func TestNoSecretOrChatTextInOutput(t *testing.T) {
 		}
 	})
 }
+
+func TestRecordsBelongToTheirAgent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		outage := w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Kind: agentjobtest.CutBefore})
+		r := w.run(echo, func(c *agentjob.Config) { c.DrainTimeout = time.Second })
+		m := w.send("Hello")
+		w.pass(time.Minute)
+		require.ErrorIs(t, r.end(), agentjob.ErrStopped)
+		outage.Clear()
+
+		other := w.srv.AddAgent("Other agent")
+		r = w.run(echo, func(c *agentjob.Config) { c.Client = w.newClient(other.Key) })
+		w.pass(time.Minute)
+		require.Equal(t, other.ID, r.Status().AgentID)
+		require.NoError(t, r.end())
+		require.Equal(t, agentjobtest.StatusProcessing, m.Status(), "another agent's key delivers nothing of this one")
+
+		r = w.run(echo)
+		require.Equal(t, "You said: Hello", w.reply(m))
+		require.NoError(t, r.end())
+	})
+}
+
+func TestForbiddenTaskDoesNotStopTheWorker(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteProgress, Status: 403, Body: `{"error":"not yours"}`, Times: 1})
+		r := w.run(echo)
+		require.Equal(t, "You said: Hello", w.reply(w.send("Hello")))
+		require.NoError(t, r.end())
+		require.Len(t, w.seen(agentjob.EventWatchFail), 1)
+	})
+}
+
+func TestNothingIsPolledWithoutCapacity(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var full atomic.Bool
+		full.Store(true)
+		r := w.run(echo, func(c *agentjob.Config) {
+			c.Acquire = func(context.Context) (func(), error) {
+				if full.Load() {
+					return nil, errHandler
+				}
+				return nil, nil
+			}
+		})
+		m := w.send("Hello")
+		w.pass(5 * time.Minute)
+		require.Zero(t, w.requests(agentjobtest.RoutePoll))
+		require.ErrorIs(t, r.Status().LastError, errHandler)
+		full.Store(false)
+		require.Equal(t, "You said: Hello", w.reply(m))
+		require.NoError(t, r.end())
+	})
+}
+
+func TestRunWithAContextThatHasEndedClaimsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		worker, err := agentjob.NewWorker(agentjob.Config{Client: w.client, Store: w.store, Handler: agentjob.HandlerFunc(echo)})
+		require.NoError(t, err)
+		w.send("Hello")
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.NoError(t, worker.Run(ctx))
+		require.Zero(t, w.requests(agentjobtest.RoutePoll))
+		require.Equal(t, agentjob.PhaseStopped, worker.Status().Phase)
+	})
+}
