@@ -1,0 +1,125 @@
+package agentjob_test
+
+import (
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/agentjob/agentjobtest"
+)
+
+func TestFullDiskStopsClaimingAndHeals(t *testing.T) {
+	inWorld(t, func(w *world) {
+		h := counting(echo)
+		r := w.run(h.handle)
+		synctest.Wait()
+		w.store.FailPuts(syscall.ENOSPC)
+		m := w.send("Hello")
+		other := w.send("Other")
+		w.pass(5 * time.Minute)
+		require.Zero(t, h.count(m.ID), "a claim that is not on disk is not run")
+		require.Equal(t, agentjobtest.StatusQueued, other.Status())
+		require.Contains(t, r.Status().Waiting, "store fails")
+		require.False(t, w.agent.Online())
+		w.store.FailPuts(nil)
+		require.Equal(t, "You said: Hello", w.reply(m))
+		require.Equal(t, "You said: Other", w.reply(other))
+		require.NoError(t, r.end())
+		require.Equal(t, 1, h.count(m.ID))
+	})
+}
+
+func TestReplyIsNotSentBeforeItIsOnDisk(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.store.OnPut(func(rec agentjob.Record) error {
+			if rec.State == agentjob.StateSaved {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		r := w.run(echo)
+		m := w.send("Hello")
+		w.pass(5 * time.Minute)
+		require.Zero(t, w.requests(agentjobtest.RouteRespond))
+		w.store.OnPut(nil)
+		require.Equal(t, "You said: Hello", w.reply(m))
+		require.NoError(t, r.end())
+	})
+}
+
+func TestEndThatCannotBeWrittenDoesNotHoldUpOtherReplies(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.store.OnPut(func(rec agentjob.Record) error {
+			if rec.State == agentjob.StateEnded {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		r := w.run(echo)
+		m := w.send("Hello")
+		require.Equal(t, "You said: Hello", w.reply(m))
+		w.pass(time.Minute)
+		require.Contains(t, r.Status().Waiting, "store fails")
+		w.store.OnPut(nil)
+		w.pass(time.Minute)
+		require.Equal(t, agentjob.EndDelivered, w.record(m.ID).End)
+		require.Equal(t, "You said: next", w.reply(w.send("next")))
+		require.NoError(t, r.end())
+	})
+}
+
+func TestTombstonesAndTextAreForgottenInTime(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Status: 409, Body: `{"error":"late"}`, Times: 1})
+		r := w.run(echo, func(c *agentjob.Config) { c.Retention = 48 * time.Hour })
+		refused := w.send("Hello")
+		w.pass(time.Minute)
+		w.reply(w.send("Other"))
+		w.pass(23 * time.Hour)
+		require.Len(t, w.store.Records(w.agent.ID), 2)
+		w.pass(3 * time.Hour)
+		require.Len(t, w.store.Records(w.agent.ID), 1, "a day after its deadline a delivered task is forgotten")
+		require.False(t, w.record(refused.ID).Content.IsZero())
+		w.pass(24 * time.Hour)
+		require.Empty(t, w.store.Records(w.agent.ID))
+		require.NoError(t, r.end())
+	})
+}
+
+func TestTextIsDroppedBeforeTheTombstone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Status: 409, Times: 1})
+		r := w.run(echo, func(c *agentjob.Config) { c.Retention = time.Hour })
+		m := w.send("Hello")
+		w.pass(3 * time.Hour)
+		require.True(t, w.record(m.ID).Content.IsZero())
+		require.Equal(t, agentjob.EndRejected, w.record(m.ID).End)
+		require.NoError(t, r.end())
+	})
+}
+
+func TestRecordsBelongToTheirAgent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		outage := w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Kind: agentjobtest.CutBefore})
+		r := w.run(echo, func(c *agentjob.Config) { c.DrainTimeout = time.Second })
+		m := w.send("Hello")
+		w.pass(time.Minute)
+		require.ErrorIs(t, r.end(), agentjob.ErrStopped)
+		outage.Clear()
+
+		other := w.srv.AddAgent("Other agent")
+		r = w.run(echo, func(c *agentjob.Config) { c.Client = w.newClient(other.Key) })
+		w.pass(time.Minute)
+		require.Equal(t, other.ID, r.Status().AgentID)
+		require.NoError(t, r.end())
+		require.Equal(t, agentjobtest.StatusProcessing, m.Status(), "another agent's key delivers nothing of this one")
+
+		r = w.run(echo)
+		require.Equal(t, "You said: Hello", w.reply(m))
+		require.NoError(t, r.end())
+	})
+}
