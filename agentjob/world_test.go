@@ -84,7 +84,9 @@ func (r *running) end() error {
 
 func (r *running) wait() error {
 	defer r.cancel()
-	return <-r.done
+	err := <-r.done
+	synctest.Wait() // the platform notices that a poll was given up
+	return err
 }
 
 func (w *world) Write(p []byte) (int, error) {
