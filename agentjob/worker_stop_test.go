@@ -23,7 +23,7 @@ func TestDrainFinishesAndDeliversWhatIsRunning(t *testing.T) {
 			}
 		})
 		m, later := w.send("Hello"), w.send("Too late")
-		require.NoError(t, m.WaitClaim(context.Background()))
+		w.claimed(m)
 		beats := w.agent.Beats()
 		require.NoError(t, r.end())
 		require.Equal(t, "You said: Hello", w.reply(m))

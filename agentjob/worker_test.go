@@ -70,7 +70,7 @@ func TestTaskHandedOutTwiceRunsOnce(t *testing.T) {
 		two := func(c *agentjob.Config) { c.Concurrency = 2 }
 		r := w.run(h.handle, two)
 		m := w.send("Hello")
-		require.NoError(t, m.WaitClaim(context.Background()))
+		w.claimed(m)
 		w.srv.HandOutAgain(m.ID) // while it runs
 		w.pass(time.Minute)
 		require.Len(t, w.seen(agentjob.EventDuplicate), 1)

@@ -152,6 +152,13 @@ func (w *world) reply(m *agentjobtest.Message) string {
 	return text
 }
 
+// claimed returns once a message has been handed out and the answer has arrived.
+func (w *world) claimed(m *agentjobtest.Message) {
+	w.Helper()
+	require.NoError(w, m.WaitClaim(context.Background()))
+	synctest.Wait()
+}
+
 // pass lets virtual time pass.
 func (w *world) pass(d time.Duration) { <-time.After(d) }
 
