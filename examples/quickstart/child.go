@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -14,6 +15,7 @@ import (
 // A child is the provider in a process of its own, which can be killed.
 type child struct {
 	cmd  *exec.Cmd
+	life io.Closer     // its standard input, whose end asks it to drain
 	done chan struct{} // closed when it has ended
 	err  error         // how, once it has
 }
@@ -23,8 +25,11 @@ func (w *world) startChild() (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
-	c := &child{cmd: exec.Command(self, "--platform", w.platform.URL, "--state", w.state), done: make(chan struct{})}
+	c := &child{cmd: exec.Command(self, "--platform", w.platform.URL, "--state", w.state, "--until-eof"), done: make(chan struct{})}
 	c.cmd.Stdout, c.cmd.Stderr = w.journal, os.Stderr
+	if c.life, err = c.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start the provider: %w", err)
+	}
 	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the provider: %w", err)
 	}
@@ -49,17 +54,20 @@ func (c *child) killed() bool {
 	return c.cmd.ProcessState.ExitCode() < 0
 }
 
-// drain asks the process to end well, and kills it if that can't be asked or takes
-// longer than a drain may.
-func (c *child) drain() error {
-	// The process may have ended, as it got the terminal's Ctrl-C too.
-	if err := c.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return errors.Join(err, c.kill())
-	}
-	late := time.AfterFunc(time.Minute, func() { _ = c.cmd.Process.Kill() }) // Wait tells
+// drain asks the process to end well, and kills it when stop is closed or it takes
+// longer than a drain may. The end of its input works on every system, and also if this
+// process is killed; and it does no harm to a process that got the terminal's Ctrl-C too.
+func (c *child) drain(stop <-chan struct{}) error {
+	_ = c.life.Close() // closed already if it has ended
+	late := time.NewTimer(time.Minute)
 	defer late.Stop()
-	<-c.done
-	return c.err
+	select {
+	case <-c.done:
+		return c.err
+	case <-stop:
+	case <-late.C:
+	}
+	return errors.Join(errors.New("the provider did not end in time"), c.kill())
 }
 
 // moments are when the provider is killed.

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -32,6 +33,7 @@ const patience = 2 * time.Minute
 type options struct {
 	state, platform string
 	keep, crash     bool
+	untilEOF        bool
 	stop            <-chan struct{} // a second signal
 }
 
@@ -41,9 +43,10 @@ func main() {
 	flag.StringVar(&o.platform, "platform", "", "be only the provider, of the platform at this `URL`; needs --state")
 	flag.BoolVar(&o.keep, "keep", false, "keep the platform and the customers going, and the provider in a process of its own that is started again when it is killed")
 	flag.BoolVar(&o.crash, "crash", false, "kill the provider at three moments and start it again")
+	flag.BoolVar(&o.untilEOF, "until-eof", false, "with --platform: the end of standard input is like a first signal")
 	flag.Parse()
-	if flag.NArg() > 0 || o.platform != "" && (o.keep || o.crash || o.state == "") {
-		fmt.Fprintln(os.Stderr, "quickstart: takes flags only; --platform needs --state and excludes --keep and --crash")
+	if flag.NArg() > 0 || o.platform != "" && (o.keep || o.crash || o.state == "") || o.platform == "" && o.untilEOF {
+		fmt.Fprintln(os.Stderr, "quickstart: takes flags only; --platform needs --state and excludes --keep and --crash; --until-eof needs --platform")
 		os.Exit(2)
 	}
 	ctx, stop := signals()
@@ -68,8 +71,21 @@ func signals() (ctx context.Context, stop <-chan struct{}) {
 	return ctx, second
 }
 
+// inputOpen ends when standard input does.
+func inputOpen(ctx context.Context) context.Context {
+	ctx, drain := context.WithCancelCause(ctx)
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		drain(errors.Join(errors.New("standard input has ended"), err))
+	}()
+	return ctx
+}
+
 func run(ctx context.Context, o options) (err error) {
 	if o.platform != "" {
+		if o.untilEOF {
+			ctx = inputOpen(ctx)
+		}
 		return provider{o.platform, o.state, os.Stdout, o.stop}.run(ctx)
 	}
 	if o.state == "" {
@@ -86,7 +102,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	var settings agentjobtest.Settings
 	if o.keep {
-		settings.Deadline = 20 * time.Second // so that nobody waits long for an interrupted task
+		settings.Deadline = keptDeadline
 	}
 	w, err := openWorld(o.state, newJournal(os.Stdout), settings)
 	if err != nil {
@@ -149,7 +165,7 @@ func (w *world) apart(ctx context.Context, o options) error {
 		c, err = w.keepUp(ctx, c)
 	}
 	if c != nil {
-		err = errors.Join(err, c.drain())
+		err = errors.Join(err, c.drain(o.stop))
 	}
 	return err
 }

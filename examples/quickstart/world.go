@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (c *customer) ask(text string) (*agentjobtest.Message, error) {
 func (c *customer) hear(ctx context.Context, m *agentjobtest.Message) (string, error) {
 	reply, err := m.WaitReply(ctx)
 	if err != nil {
-		return "", fmt.Errorf("%s waits for the reply to %s: %w", c.name, short(m.ID), errors.Join(err, context.Cause(ctx)))
+		return "", fmt.Errorf("%s waits for the reply to %s: %w", c.name, short(m.ID), cmp.Or(context.Cause(ctx), err))
 	}
 	say(c.world.journal, c.name, "hears", "%s %q", short(m.ID), reply)
 	return reply, nil
@@ -156,19 +157,32 @@ func (w *world) chatter(ctx context.Context) {
 			for ctx.Err() == nil {
 				c := w.customer(part.customer)
 				for _, text := range []string{"add tea", "think 3s", "what is on my list?"} {
-					m, err := c.ask(text)
-					if err == nil {
-						_, err = c.hear(ctx, m)
-					}
-					if err != nil && ctx.Err() == nil {
+					if err := c.tryAsking(ctx, text); err != nil && ctx.Err() == nil {
 						say(w.journal, c.name, "gives up", "%v", err)
 					}
-					pause(ctx, 2*time.Second)
+					if pause(ctx, 2*time.Second); ctx.Err() != nil {
+						return
+					}
 				}
 			}
 		})
 	}
 	talking.Wait()
+}
+
+// keptDeadline is short, so that nobody waits long for a task that was interrupted.
+const keptDeadline = 10 * time.Second
+
+// tryAsking waits for the reply no longer than the deadline.
+func (c *customer) tryAsking(ctx context.Context, text string) error {
+	m, err := c.ask(text)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, keptDeadline, agentjobtest.ErrExpired)
+	defer cancel()
+	_, err = c.hear(limited, m)
+	return err
 }
 
 func pause(ctx context.Context, d time.Duration) {
