@@ -54,11 +54,11 @@ type Shape int
 
 // The shapes in which public clients have seen, or expect, answers.
 const (
-	Native  Shape = iota // as each route is believed to answer: {task}, {data}, {ok,data}
-	Bare                 // the payload alone; a task stands at the top level
-	Data                 // {"data": payload}
-	OKData               // {"ok":true,"data": payload}
-	DataTask             // {"data":{"task": task}}, elsewhere like Data
+	Native   Shape = iota // as each route is believed to answer: {task}, {data}, {ok,data}
+	Bare                  // the payload alone; a task stands at the top level
+	Data                  // {"data": payload}
+	OKData                // {"ok":true,"data": payload}
+	DataTask              // {"data":{"task": task}}, elsewhere like Data
 )
 
 // EmptyPoll is how a poll without a task is answered.
