@@ -28,12 +28,14 @@ type Agent struct {
 	srv *Server
 	// The rest is guarded by srv.mu.
 	beat        time.Time
-	types       []string // MIME types it reads, as announced last
+	types       []string // MIME types it reads, of the last heartbeat
 	revision    string
 	runtimeInfo json.RawMessage
 	beats       int
 	freeDay     string
 	freeUsed    int
+	live        []*task // queued, processing or to be handed out again, oldest first
+	bell        bell    // rings when a poll may find something new
 }
 
 // AddAgent makes an agent without the registration's limits.
@@ -62,7 +64,6 @@ func (s *Server) Revoke(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.keys, key)
-	s.notify()
 }
 
 // Online reports whether the last heartbeat is under two minutes old.
@@ -77,6 +78,13 @@ func (a *Agent) Beats() int {
 	a.srv.mu.Lock()
 	defer a.srv.mu.Unlock()
 	return a.beats
+}
+
+// AttachmentTypes returns the MIME types announced by the last heartbeat, nil for none.
+func (a *Agent) AttachmentTypes() []string {
+	a.srv.mu.Lock()
+	defer a.srv.mu.Unlock()
+	return slices.Clone(a.types)
 }
 
 // Revision returns the service revision announced last, "" for none.
@@ -136,7 +144,6 @@ func (s *Server) heartbeat(c call) answer {
 	if in.RuntimeInfo != nil {
 		a.runtimeInfo = in.RuntimeInfo
 	}
-	s.notify()
 	return answer{http.StatusOK, s.shape(map[string]any{"next_heartbeat_in_seconds": int(s.settings.HeartbeatInterval / time.Second)}, Data)}
 }
 

@@ -28,7 +28,8 @@ const (
 	Endless
 	// Redirect answers 307 to Fault.Body and processes nothing.
 	Redirect
-	// WrongTaskID processes the request and names another task in the answer.
+	// WrongTaskID processes the request and names another task in the answer. It is for the
+	// routes with a task id in their path; others answer well.
 	WrongTaskID
 )
 
@@ -40,7 +41,7 @@ type Fault struct {
 	Skip  int // requests that go well first
 
 	Delay       time.Duration // before anything else
-	Status      int           // of Answer
+	Status      int           // of Answer; 0: 500
 	ContentType string        // of Answer; "" is JSON
 	Body        string        // of Answer; the target of Redirect
 	RetryAfter  string        // header of Answer
@@ -63,6 +64,9 @@ type fault struct {
 func (s *Server) Inject(f Fault) *Injection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.Status == 0 {
+		f.Status = http.StatusInternalServerError
+	}
 	in := &fault{Fault: f}
 	s.faults = append(s.faults, in)
 	return &Injection{s, in}
@@ -151,7 +155,7 @@ func (f *fault) apply(s *Server, w http.ResponseWriter, r *http.Request, serve f
 		s.pour(w, r)
 		panic(http.ErrAbortHandler)
 	case WrongTaskID:
-		body = bytes.ReplaceAll(body, []byte(taskID), []byte(uuid.NewString()))
+		body = bytes.ReplaceAll(body, answer{body: taskID}.encode(), answer{body: uuid.NewString()}.encode())
 	}
 	entry.Status = a.status
 	s.write(w, a.status, "application/json", body)

@@ -48,6 +48,6 @@ func (s *Server) reportProgress(c call) answer {
 		return refuse(http.StatusTooManyRequests, "At most one progress update every 3 seconds")
 	}
 	t.progress, t.reported = Progress{in.Seq, in.Message, in.Percent}, s.now()
-	s.notify()
+	t.bell.ring()
 	return answer{http.StatusOK, s.shape(map[string]any{"ok": true}, Bare)}
 }

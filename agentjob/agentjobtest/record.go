@@ -27,11 +27,11 @@ func (s *Server) leave(route Route, entry *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.log) >= s.settings.MaxRequests {
-		s.log = append(s.log[:0:0], s.log[len(s.log)/2:]...)
+		s.log = append(s.log[:0:0], s.log[(len(s.log)+1)/2:]...)
 	}
 	s.log = append(s.log, *entry)
 	s.done[route]++
-	s.notify()
+	s.bell.ring()
 }
 
 // Requests returns the requests of known routes that were answered or cut, in that order.
@@ -44,14 +44,14 @@ func (s *Server) Requests() []Request {
 // Await returns once n requests of a route have been answered or cut since the
 // server's start.
 func (s *Server) Await(ctx context.Context, route Route, n int) error {
-	return s.await(ctx, func() bool { return s.done[route] >= n })
+	return s.await(ctx, &s.bell, func() bool { return s.done[route] >= n })
 }
 
-// await returns when the condition, read under the lock, holds.
-func (s *Server) await(ctx context.Context, holds func() bool) error {
+// await returns when the condition, read under the lock at each ring, holds.
+func (s *Server) await(ctx context.Context, b *bell, holds func() bool) error {
 	for {
 		s.mu.Lock()
-		ok, changed := holds(), s.changed
+		ok, changed := holds(), b.wait()
 		s.mu.Unlock()
 		if ok {
 			return nil

@@ -44,7 +44,7 @@ func (r *registry) reset(now time.Time) {
 
 // register follows the platform's order: the limit of the address, which every
 // request counts against; the answer given before; the switch; the daily quota,
-// which is taken before the work.
+// which is taken before the work and not given back if that fails.
 func (s *Server) register(c call) answer {
 	var in struct {
 		AgentName      *string `json:"agentName"`
@@ -83,6 +83,9 @@ func (s *Server) register(c call) answer {
 		return refuse(http.StatusTooManyRequests, "The platform's daily registration quota is used up")
 	}
 	s.registry.used++
+	if s.settings.RegistrationFails {
+		return refuse(http.StatusInternalServerError, "The wallet could not be created")
+	}
 	name := "Agent"
 	if in.AgentName != nil {
 		name = *in.AgentName

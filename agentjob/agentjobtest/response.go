@@ -39,16 +39,15 @@ func (s *Server) respond(c call) answer {
 		t.counts.Deliveries++
 		t.counts.Charges++
 		t.chat.messages = append(t.chat.messages, message{Role: "assistant", Content: in.Text})
-		s.notify()
 		return s.accepted(t)
 	case t.status != StatusProcessing:
 		t.counts.Refused++
 		return refuse(http.StatusConflict, "The request is "+string(t.status))
 	}
-	t.status, t.text = StatusCompleted, in.Text
+	t.text = in.Text
+	t.become(StatusCompleted)
 	t.counts.Deliveries++
 	t.chat.messages = append(t.chat.messages, message{Role: "assistant", Content: in.Text})
-	s.notify()
 	return s.accepted(t)
 }
 

@@ -28,15 +28,14 @@ type Server struct {
 
 	mu       sync.Mutex
 	settings Settings
-	changed  chan struct{} // closed and replaced whenever anything changes
 	agents   map[string]*Agent
 	keys     map[string]*Agent
 	tasks    map[string]*task
-	order    []*task // as sent
 	faults   []*fault
 	registry registry
 	log      []Request
 	done     map[Route]int // requests answered
+	bell     bell          // rings with each of them
 }
 
 // NewServer starts a platform on a loopback socket. It panics if there is none,
@@ -59,11 +58,11 @@ func NewPipeServer(settings Settings) *Server {
 func start(settings Settings, l net.Listener, url string, transport *http.Transport) *Server {
 	s := &Server{
 		URL: url, settings: settings.filled(), client: &http.Client{Transport: transport},
-		closed: make(chan struct{}), changed: make(chan struct{}),
+		closed: make(chan struct{}),
 		agents: map[string]*Agent{}, keys: map[string]*Agent{}, tasks: map[string]*task{}, done: map[Route]int{},
 		registry: newRegistry(),
 	}
-	s.http = &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
+	s.http = &http.Server{Handler: http.HandlerFunc(s.serveUntilClosed), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 	s.served.Go(func() { _ = s.http.Serve(l) }) // always http.ErrServerClosed
 	return s
 }
@@ -91,13 +90,25 @@ func (s *Server) Configure(change func(*Settings)) {
 	defer s.mu.Unlock()
 	change(&s.settings)
 	s.settings = s.settings.filled()
-	s.notify()
+	for _, a := range s.agents {
+		a.tidy()
+		a.bell.ring()
+	}
 }
 
-// notify wakes all that wait for a change. s.mu is held.
-func (s *Server) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+// serveUntilClosed lets Close wait for the requests under way.
+func (s *Server) serveUntilClosed(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+		s.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	default:
+		s.served.Add(1) // never after closed, so never beside Wait
+	}
+	s.mu.Unlock()
+	defer s.served.Done()
+	s.ServeHTTP(w, r)
 }
 
 func (s *Server) now() time.Time { return s.settings.Now() }
@@ -198,10 +209,12 @@ func (s *Server) authenticate(r *http.Request) *Agent {
 	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !ok {
+	a := s.keys[key]
+	if !ok || a == nil {
 		return nil
 	}
-	return s.keys[key]
+	a.tidy()
+	return a
 }
 
 func (s *Server) writeJSON(w http.ResponseWriter, a answer) {

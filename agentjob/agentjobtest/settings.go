@@ -10,6 +10,7 @@ type Settings struct {
 
 	RegistrationDisabled bool // answers 503 "disabled"
 	RegistrationBusy     bool // answers 503 "busy"
+	RegistrationFails    bool // answers 500 after the daily quota was taken, as each retry is
 	IPDailyLimit         Limit
 	DailyLimit           Limit
 	ReplayReturnsKey     bool // a repeated registration returns the key again instead of null

@@ -40,6 +40,7 @@ type task struct {
 	progress Progress
 	reported time.Time // when the last progress report was taken
 	counts   Counts
+	bell     bell // rings when any of these changes
 }
 
 // Progress is what a provider reported last. Seq is 0 before the first report.
@@ -52,9 +53,24 @@ type Progress struct {
 // expire ends a claimed task whose deadline has passed. s.mu is held.
 func (s *Server) expire(t *task) {
 	if t.status == StatusProcessing && !s.now().Before(t.deadline) {
-		t.status = StatusFailed
-		s.notify()
+		t.become(StatusFailed)
 	}
+}
+
+// become ends or starts the work on a task, which may make room for another. The
+// server's lock is held.
+func (t *task) become(status Status) {
+	t.status = status
+	t.bell.ring()
+	t.agent.bell.ring()
+}
+
+// tidy expires what is late and lets go of what is over. The server's lock is held.
+func (a *Agent) tidy() {
+	a.live = slices.DeleteFunc(a.live, func(t *task) bool {
+		a.srv.expire(t)
+		return !t.again && t.status != StatusQueued && t.status != StatusProcessing
+	})
 }
 
 const (
@@ -82,7 +98,7 @@ func (s *Server) poll(c call) answer {
 		if c.Context().Err() == nil && s.keys[c.agent.Key] == c.agent {
 			found = s.claim(c.agent, types)
 		}
-		changed := s.changed
+		changed := c.agent.bell.wait()
 		s.mu.Unlock()
 		if found != nil {
 			return answer{http.StatusOK, found}
@@ -113,31 +129,30 @@ func (s *Server) noTask() answer {
 	return answer{http.StatusOK, map[string]any{"task": nil}}
 }
 
-// claim hands out the oldest message that this poll may have. s.mu is held.
+// claim hands out a message that this poll may have: one to be handed out again, else the
+// oldest queued one. s.mu is held.
 func (s *Server) claim(a *Agent, types []string) any {
+	a.tidy()
+	if i := slices.IndexFunc(a.live, func(t *task) bool { return t.again }); i >= 0 {
+		t := a.live[i]
+		t.again = false
+		return s.claimed(t)
+	}
 	open := 0
-	for _, t := range s.order {
-		s.expire(t)
-		if t.agent == a && t.status == StatusProcessing {
+	for _, t := range a.live {
+		if t.status == StatusProcessing {
 			open++
 		}
 	}
-	for _, t := range s.order {
-		if t.agent != a {
-			continue
-		}
-		if t.again {
-			t.again = false
-			t.counts.Claims++
+	if open >= s.settings.MaxConcurrentChats {
+		return nil
+	}
+	for _, t := range a.live {
+		if t.status == StatusQueued && readable(t, types) {
+			t.deadline = s.now().Add(s.settings.Deadline)
+			t.become(StatusProcessing)
 			return s.claimed(t)
 		}
-		if t.status != StatusQueued || open >= s.settings.MaxConcurrentChats || !readable(t, types) {
-			continue
-		}
-		t.status, t.deadline = StatusProcessing, s.now().Add(s.settings.Deadline)
-		t.counts.Claims++
-		s.notify()
-		return s.claimed(t)
 	}
 	return nil
 }
@@ -151,8 +166,10 @@ func readable(t *task, types []string) bool {
 	return true
 }
 
-// claimed is the body that hands t out. s.mu is held.
+// claimed counts a claim and returns the body that hands t out. s.mu is held.
 func (s *Server) claimed(t *task) any {
+	t.counts.Claims++
+	t.bell.ring()
 	var body any = s.taskObject(t)
 	if t.raw != nil {
 		body = t.raw
@@ -201,7 +218,10 @@ func (s *Server) HandOutAgain(taskID string) {
 	defer s.mu.Unlock()
 	if t := s.tasks[taskID]; t != nil {
 		t.again = true
-		s.notify()
+		if !slices.Contains(t.agent.live, t) {
+			t.agent.live = append(t.agent.live, t)
+		}
+		t.agent.bell.ring()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -95,8 +96,8 @@ func (c *Chat) SendMessage(o MessageOptions) (*Message, error) {
 		raw: o.Task, status: StatusQueued, free: c.agent.charge(), counts: Counts{Charges: 1},
 	}
 	s.tasks[t.id] = t
-	s.order = append(s.order, t)
-	s.notify()
+	c.agent.live = append(c.agent.live, t)
+	c.agent.bell.ring()
 	return &Message{ID: t.id, Free: t.free, task: t, srv: s}, nil
 }
 
@@ -117,8 +118,7 @@ func (m *Message) Cancel() {
 	defer m.srv.mu.Unlock()
 	m.srv.expire(m.task)
 	if m.task.status == StatusQueued || m.task.status == StatusProcessing {
-		m.task.status = StatusCancelled
-		m.srv.notify()
+		m.task.become(StatusCancelled)
 	}
 }
 
@@ -141,10 +141,22 @@ func (m *Message) Progress() Progress {
 func (m *Message) Counts() Counts { return m.srv.Counts(m.ID) }
 
 // WaitReply returns the reply's text once there is one. It returns [ErrCancelled], or
-// [ErrExpired] when the deadline has passed on the platform's clock, noticed at the next
-// request or change.
+// [ErrExpired] when the deadline has passed on the platform's clock.
 func (m *Message) WaitReply(ctx context.Context) (string, error) {
-	err := m.srv.await(ctx, func() bool {
+	if err := m.WaitClaim(ctx); err != nil {
+		return "", err
+	}
+	m.srv.mu.Lock()
+	left := m.task.deadline.Sub(m.srv.now())
+	m.srv.mu.Unlock()
+	// A deadline that passes is a change that nothing else tells of.
+	wake := time.AfterFunc(left, func() {
+		m.srv.mu.Lock()
+		defer m.srv.mu.Unlock()
+		m.task.bell.ring()
+	})
+	defer wake.Stop()
+	err := m.srv.await(ctx, &m.task.bell, func() bool {
 		m.srv.expire(m.task)
 		return m.task.status != StatusQueued && m.task.status != StatusProcessing
 	})
@@ -162,13 +174,13 @@ func (m *Message) WaitReply(ctx context.Context) (string, error) {
 	return m.task.text, nil
 }
 
-// WaitClaim returns once the message has been handed out to a provider.
+// WaitClaim returns once the message has been handed out to a provider, or cancelled before.
 func (m *Message) WaitClaim(ctx context.Context) error {
-	return m.srv.await(ctx, func() bool { return m.task.counts.Claims > 0 })
+	return m.srv.await(ctx, &m.task.bell, func() bool { return m.task.counts.Claims > 0 || m.task.status != StatusQueued })
 }
 
 // WaitProgress returns the first report with at least the sequence number seq.
 func (m *Message) WaitProgress(ctx context.Context, seq int64) (Progress, error) {
-	err := m.srv.await(ctx, func() bool { return m.task.progress.Seq >= seq })
+	err := m.srv.await(ctx, &m.task.bell, func() bool { return m.task.progress.Seq >= seq })
 	return m.Progress(), err
 }
