@@ -148,6 +148,7 @@ func (f *fault) apply(s *Server, w http.ResponseWriter, r *http.Request, serve f
 		entry.Status = a.status
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 		s.write(w, a.status, "application/json", body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush() // else an abort drops the half; the client may have gone
 		panic(http.ErrAbortHandler)
 	case Endless:
 		entry.Status = a.status

@@ -127,12 +127,12 @@ func TestRegistrationFields(t *testing.T) {
 	for body, status := range map[string]int{
 		`{}`: http.StatusCreated,
 		`{"agentName":"` + strings.Repeat("ä", 100) + `","idempotencyKey":"` + strings.Repeat("k", 88) + `"}`: http.StatusCreated,
-		`{"agentName":""}`:      http.StatusBadRequest,
-		`{"idempotencyKey":""}`: http.StatusBadRequest,
+		`{"agentName":""}`:                                     http.StatusBadRequest,
+		`{"idempotencyKey":""}`:                                http.StatusBadRequest,
 		`{"agentName":"` + strings.Repeat("n", 101) + `"}`:     http.StatusBadRequest,
 		`{"idempotencyKey":"` + strings.Repeat("k", 89) + `"}`: http.StatusBadRequest,
-		`{"agentName":1}`: http.StatusBadRequest,
-		`not JSON`:        http.StatusBadRequest,
+		`{"agentName":1}`:                                      http.StatusBadRequest,
+		`not JSON`:                                             http.StatusBadRequest,
 	} {
 		require.Equal(t, status, call(t, srv, "", register, body).status, "%.40s", body)
 	}

@@ -1,0 +1,87 @@
+package agentjobtest_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentjob/agentjob-go/agentjob/agentjobtest"
+)
+
+func TestRequestsAreRecorded(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{})
+	call(t, srv, agent.Key, respondTo("a%2Fb"), `{"text":"hi"}`)
+	srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteReportProgress, Kind: agentjobtest.CutBefore})
+	_, err := try(t.Context(), srv, agent.Key, reportOf("x"), `{"seq":1}`) // net/http would repeat a GET
+	require.Error(t, err)
+	call(t, srv, "", "GET /unknown", "")
+	for _, route := range []agentjobtest.Route{agentjobtest.RouteHeartbeat, agentjobtest.RouteRespond, agentjobtest.RouteReportProgress} {
+		require.NoError(t, srv.Await(t.Context(), route, 1))
+	}
+	got := srv.Requests()
+	require.Len(t, got, 3)
+	require.Equal(t, []int{200, 404, 0}, []int{got[0].Status, got[1].Status, got[2].Status})
+	require.Equal(t, "/api/agents/tasks/a%2Fb/response", got[1].Path)
+	require.Equal(t, `{"text":"hi"}`, string(got[1].Body))
+	require.Equal(t, "Bearer "+agent.Key, got[1].Header.Get("Authorization"))
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, srv.Await(ended, agentjobtest.RouteMe, 2), context.Canceled)
+}
+
+func TestTheRequestLogIsBounded(t *testing.T) {
+	for _, most := range []int{1, 4} {
+		srv, agent := online(t, agentjobtest.Settings{MaxRequests: most})
+		for i := range 20 {
+			call(t, srv, agent.Key, me, "")
+			require.NoError(t, srv.Await(t.Context(), agentjobtest.RouteMe, i+1))
+			require.LessOrEqual(t, len(srv.Requests()), most)
+		}
+		last := srv.Requests()
+		require.Equal(t, agentjobtest.RouteMe, last[len(last)-1].Route)
+	}
+}
+
+func TestManyAgentsAndCustomersAtOnce(t *testing.T) {
+	srv := agentjobtest.NewServer(agentjobtest.Settings{MaxConcurrentChats: 5})
+	defer srv.Close()
+	const agents, messages = 4, 10
+	var all sync.WaitGroup
+	for i := range agents {
+		agent := srv.AddAgent(fmt.Sprint("agent ", i))
+		call(t, srv, agent.Key, heartbeat, "")
+		for range 2 { // providers that share a key
+			all.Go(func() {
+				for range messages / 2 {
+					r, err := try(t.Context(), srv, agent.Key, "GET /api/agents/tasks?wait=60", "")
+					if !assert.NoError(t, err) {
+						return
+					}
+					id := r.json(t)["task"].(map[string]any)["id"].(string)
+					r, err = try(t.Context(), srv, agent.Key, respondTo(id), `{"text":"hi"}`)
+					assert.NoError(t, err)
+					assert.Equal(t, http.StatusOK, r.status)
+				}
+			})
+		}
+		for j := range messages {
+			all.Go(func() {
+				m, err := srv.User(fmt.Sprint("user ", j)).Chat(agent).Send("hello")
+				if !assert.NoError(t, err) {
+					return
+				}
+				text, err := m.WaitReply(t.Context())
+				assert.NoError(t, err)
+				assert.Equal(t, "hi", text)
+				assert.Equal(t, agentjobtest.Counts{Claims: 1, Deliveries: 1, Charges: 1}, m.Counts())
+			})
+		}
+	}
+	all.Wait()
+}
