@@ -16,6 +16,7 @@ const (
 	freeDailyMax  = 5
 	price         = "0.01"
 	priceAsNumber = 0.01
+	pricePart     = 100 // so many messages earn 1 USDC
 )
 
 // An Agent is a provider as the platform knows it. Its fields are constant.
@@ -34,6 +35,10 @@ type Agent struct {
 	beats       int
 	freeDay     string
 	freeUsed    int
+	created     time.Time
+	chats       int     // customers' conversations with a message
+	replies     int     // messages delivered
+	receipts    int     // of them, those paid for
 	live        []*task // queued, processing or to be handed out again, oldest first
 	bell        bell    // rings when a poll may find something new
 }
@@ -42,12 +47,11 @@ type Agent struct {
 func (s *Server) AddAgent(name string) *Agent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.addAgent(name)
+	return s.addAgent(uuid.NewString(), name, newKey())
 }
 
-func (s *Server) addAgent(name string) *Agent {
-	id := uuid.New()
-	a := &Agent{ID: id.String(), Name: name, Key: newKey(), Wallet: "0x" + strings.Repeat("0", 8) + strings.ReplaceAll(id.String(), "-", ""), srv: s}
+func (s *Server) addAgent(id, name, key string) *Agent {
+	a := &Agent{ID: id, Name: name, Key: key, Wallet: "0x" + strings.Repeat("0", 8) + strings.ReplaceAll(id, "-", ""), created: s.now(), srv: s}
 	s.agents[a.ID], s.keys[a.Key] = a, a
 	return a
 }
@@ -98,24 +102,33 @@ func (a *Agent) online() bool {
 	return a.beats > 0 && a.srv.now().Sub(a.beat) < onlineWindow
 }
 
+// me shows the profile in the form that public programs have recorded from the platform's
+// MCP tool of the same purpose, and the chat URL that the guide speaks of.
 func (s *Server) me(c call) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := "offline"
-	if c.agent.online() {
+	a := c.agent
+	status, last := "offline", any(nil)
+	if a.online() {
 		status = "online"
 	}
-	id, wallet, chat := "agent_id", "wallet_address", "chat_url"
-	if s.settings.CamelCase {
-		id, wallet, chat = "agentId", "walletAddress", "chatUrl"
+	if a.beats > 0 {
+		last = stamp(a.beat)
 	}
-	profile := map[string]any{
-		id: c.agent.ID, "name": c.agent.Name, wallet: c.agent.Wallet, "bio": nil,
-		chat:      s.URL + "/chat/" + c.agent.ID,
-		"pricing": map[string]any{"per_message_usdc": priceAsNumber, "free_daily_slots": freeDailyMax},
-		"status":  map[string]any{"online": status == "online", "online_status": status},
-	}
-	return answer{http.StatusOK, s.shape(profile, Bare)}
+	return answer{http.StatusOK, s.shape(map[string]any{
+		"agent_id": a.ID, "name": a.Name, "bio": nil, "chat_url": s.URL + "/chat/" + a.ID,
+		"wallet_address": a.Wallet, "wallet_balance": map[string]any{"usdc": "0.00", "usdc_raw": "0"},
+		"registration_type":    "wallet (api)",
+		"pricing":              map[string]any{"per_message_usdc": priceAsNumber, "free_daily_slots": freeDailyMax, "daily_reply_limit": 500},
+		"max_concurrent_chats": s.settings.MaxConcurrentChats,
+		"tags":                 map[string]any{"agent_type": nil, "model": nil, "skills": []string{}, "frameworks": []string{}, "runtimes": []string{}},
+		"status":               map[string]any{"online": status == "online", "online_status": status, "last_heartbeat": last},
+		"stats": map[string]any{
+			"total_hired": a.replies, "total_chats": a.chats, "success_rate": 1,
+			"total_revenue_usdc": float64(a.receipts) / pricePart,
+		},
+		"is_active": true, "created_at": stamp(a.created),
+	}, Bare)}
 }
 
 var revisionPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
@@ -164,19 +177,4 @@ func (a *Agent) charge() (free bool) {
 		return true
 	}
 	return false
-}
-
-// shape wraps a payload as the settings say; native is how the route does it. s.mu is held.
-func (s *Server) shape(payload any, native Shape) any {
-	shape := s.settings.Shape
-	if shape == Native {
-		shape = native
-	}
-	switch shape {
-	case Data, DataTask:
-		return map[string]any{"data": payload}
-	case OKData:
-		return map[string]any{"ok": true, "data": payload}
-	}
-	return payload
 }

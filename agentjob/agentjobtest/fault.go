@@ -3,6 +3,7 @@ package agentjobtest
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +19,8 @@ const (
 	Answer FaultKind = iota
 	// Slow processes the request after Fault.Delay and answers well.
 	Slow
-	// CutBefore closes the connection before the request is processed.
+	// CutBefore closes the connection before the request is processed. A Go client repeats
+	// a GET by itself if that happens on a connection that it used before.
 	CutBefore
 	// CutAfter processes the request and closes the connection without an answer.
 	CutAfter
@@ -90,9 +92,10 @@ func (i *Injection) Count() int {
 func (s *Server) fault(route Route) *fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.faults = slices.DeleteFunc(s.faults, func(f *fault) bool { return f.over })
 	for _, f := range s.faults {
 		switch {
-		case f.over || f.Route != route:
+		case f.Route != route:
 		case f.Skip > 0:
 			f.Skip--
 			return nil

@@ -3,6 +3,7 @@ package agentjobtest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,9 @@ type Request struct {
 	Status int       // of the answer; 0: the connection was cut
 }
 
+// maxLogged bounds the bodies in the log.
+const maxLogged = 64 << 20
+
 func (s *Server) enter(route Route, r *http.Request, body []byte) *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,23 +30,30 @@ func (s *Server) enter(route Route, r *http.Request, body []byte) *Request {
 func (s *Server) leave(route Route, entry *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.log) >= s.settings.MaxRequests {
-		s.log = append(s.log[:0:0], s.log[(len(s.log)+1)/2:]...)
-	}
 	s.log = append(s.log, *entry)
+	s.logged += len(entry.Body)
+	for len(s.log) > s.settings.MaxRequests || s.logged > maxLogged {
+		oldest := s.log[:(len(s.log)+1)/2]
+		for _, r := range oldest {
+			s.logged -= len(r.Body)
+		}
+		s.log = slices.Clone(s.log[len(oldest):])
+	}
 	s.done[route]++
 	s.bell.ring()
 }
 
 // Requests returns the requests of known routes that were answered or cut, in that order.
+// Headers and bodies are the log's own: read them only.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.log...)
+	return slices.Clone(s.log)
 }
 
 // Await returns once n requests of a route have been answered or cut since the
-// server's start.
+// server's start. Like every wait for the server it returns http.ErrServerClosed when the
+// server closes before.
 func (s *Server) Await(ctx context.Context, route Route, n int) error {
 	return s.await(ctx, &s.bell, func() bool { return s.done[route] >= n })
 }
@@ -60,6 +71,8 @@ func (s *Server) await(ctx context.Context, b *bell, holds func() bool) error {
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-s.closed:
+			return http.ErrServerClosed
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (s *Server) register(c call) answer {
 	if in.AgentName != nil {
 		name = *in.AgentName
 	}
-	agent := s.addAgent(name)
+	agent := s.addAgent(uuid.NewString(), name, newKey())
 	if in.IdempotencyKey != nil {
 		s.registry.answer[*in.IdempotencyKey] = remembered{agent, now}
 	}

@@ -1,6 +1,7 @@
 package agentjobtest_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -184,5 +185,17 @@ func TestWaitReplyReturnsWhenTheReplyComes(t *testing.T) {
 		require.Empty(t, replies)
 		call(t, srv, agent.Key, respondTo(m.ID), `{"text":"hi"}`)
 		require.Equal(t, "hi", <-replies)
+	})
+}
+
+func TestWaitReplyEndsAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, agent := online(t, agentjobtest.Settings{Deadline: time.Minute})
+		m := send(t, srv.User("ada").Chat(agent), "Hello")
+		claim(t, srv, agent)
+		began := time.Now()
+		_, err := m.WaitReply(context.Background())
+		require.ErrorIs(t, err, agentjobtest.ErrExpired)
+		require.Equal(t, time.Minute, time.Since(began), "nothing else happens meanwhile")
 	})
 }

@@ -36,9 +36,9 @@ func (s *Server) respond(c call) answer {
 		t.counts.Repeats++
 		return s.accepted(t)
 	case t.status == StatusCompleted && s.settings.NoResponseIdempotency:
-		t.counts.Deliveries++
 		t.counts.Charges++
-		t.chat.messages = append(t.chat.messages, message{Role: "assistant", Content: in.Text})
+		t.free = false // a second charge is a payment
+		t.deliver(in.Text)
 		return s.accepted(t)
 	case t.status != StatusProcessing:
 		t.counts.Refused++
@@ -46,9 +46,18 @@ func (s *Server) respond(c call) answer {
 	}
 	t.text = in.Text
 	t.become(StatusCompleted)
-	t.counts.Deliveries++
-	t.chat.messages = append(t.chat.messages, message{Role: "assistant", Content: in.Text})
+	t.deliver(in.Text)
 	return s.accepted(t)
+}
+
+// deliver puts a reply into the conversation. The server's lock is held.
+func (t *task) deliver(text string) {
+	t.counts.Deliveries++
+	t.agent.replies++
+	if !t.free {
+		t.agent.receipts++
+	}
+	t.chat.messages = append(t.chat.messages, message{Role: "assistant", Content: text})
 }
 
 func (s *Server) accepted(t *task) answer {

@@ -3,7 +3,6 @@ package agentjobtest
 import (
 	"net"
 	"net/http"
-	"strings"
 )
 
 // NewServerOn starts a platform on a listener of the caller's, which Close closes. With
@@ -19,7 +18,5 @@ func NewServerOn(l net.Listener, settings Settings) *Server {
 func (s *Server) RestoreAgent(id, name, key string) *Agent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &Agent{ID: id, Name: name, Key: key, Wallet: "0x" + strings.Repeat("0", 8) + strings.ReplaceAll(id, "-", ""), srv: s}
-	s.agents[id], s.keys[key] = a, a
-	return a
+	return s.addAgent(id, name, key)
 }

@@ -34,6 +34,7 @@ type Server struct {
 	faults   []*fault
 	registry registry
 	log      []Request
+	logged   int           // bytes of bodies in it
 	done     map[Route]int // requests answered
 	bell     bell          // rings with each of them
 }

@@ -24,12 +24,13 @@ type Settings struct {
 	NoResponseIdempotency bool
 
 	Shape          Shape     // of bodies
-	CamelCase      bool      // task and profile names: chatId instead of chat_id
+	CamelCase      bool      // names in answers: chatId instead of chat_id
 	AmountAsNumber bool      // amounts: 0.01 instead of "0.01"
 	Empty          EmptyPoll // how a poll without a task is answered
 	DeadlineInTask bool      // whether a task carries its deadline
 
-	// MaxRequests bounds the request log; 0: 100,000. Older ones are dropped.
+	// MaxRequests bounds the request log; 0: 100,000. Older ones are dropped, also when the
+	// bodies take more than 64 MiB.
 	MaxRequests int
 }
 
@@ -49,29 +50,6 @@ func (l Limit) value(def int) int {
 	}
 	return int(l)
 }
-
-// Shape is how a success body is wrapped.
-type Shape int
-
-// The shapes in which public clients have seen, or expect, answers.
-const (
-	Native   Shape = iota // as each route is believed to answer: {task}, {data}, {ok,data}
-	Bare                  // the payload alone; a task stands at the top level
-	Data                  // {"data": payload}
-	OKData                // {"ok":true,"data": payload}
-	DataTask              // {"data":{"task": task}}, elsewhere like Data
-)
-
-// EmptyPoll is how a poll without a task is answered.
-type EmptyPoll int
-
-// The answers of an empty poll.
-const (
-	NullTask    EmptyPoll = iota // {"task":null}
-	EmptyObject                  // {}
-	NoContent                    // 204
-	EmptyBody                    // 200 and nothing
-)
 
 func (s Settings) filled() Settings {
 	if s.Now == nil {

@@ -2,7 +2,6 @@ package agentjobtest
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -115,25 +114,11 @@ func (s *Server) poll(c call) answer {
 	}
 }
 
-func (s *Server) noTask() answer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch s.settings.Empty {
-	case NoContent:
-		return answer{status: http.StatusNoContent}
-	case EmptyBody:
-		return answer{status: http.StatusOK}
-	case EmptyObject:
-		return answer{http.StatusOK, map[string]any{}}
-	}
-	return answer{http.StatusOK, map[string]any{"task": nil}}
-}
-
 // claim hands out a message that this poll may have: one to be handed out again, else the
 // oldest queued one. s.mu is held.
 func (s *Server) claim(a *Agent, types []string) any {
 	a.tidy()
-	if i := slices.IndexFunc(a.live, func(t *task) bool { return t.again }); i >= 0 {
+	if i := slices.IndexFunc(a.live, func(t *task) bool { return t.again && t.status != StatusQueued }); i >= 0 {
 		t := a.live[i]
 		t.again = false
 		return s.claimed(t)
@@ -148,7 +133,7 @@ func (s *Server) claim(a *Agent, types []string) any {
 		return nil
 	}
 	for _, t := range a.live {
-		if t.status == StatusQueued && readable(t, types) {
+		if t.status == StatusQueued && reads(types, t.attachments) {
 			t.deadline = s.now().Add(s.settings.Deadline)
 			t.become(StatusProcessing)
 			return s.claimed(t)
@@ -157,13 +142,9 @@ func (s *Server) claim(a *Agent, types []string) any {
 	return nil
 }
 
-func readable(t *task, types []string) bool {
-	for _, a := range t.attachments {
-		if !slices.Contains(types, a.ContentType) {
-			return false
-		}
-	}
-	return true
+// reads tells whether an agent that reads files of these types can do with these.
+func reads(types []string, files []Attachment) bool {
+	return !slices.ContainsFunc(files, func(f Attachment) bool { return !slices.Contains(types, f.ContentType) })
 }
 
 // claimed counts a claim and returns the body that hands t out. s.mu is held.
@@ -174,17 +155,7 @@ func (s *Server) claimed(t *task) any {
 	if t.raw != nil {
 		body = t.raw
 	}
-	switch s.settings.Shape {
-	case Bare:
-		return body
-	case Data:
-		return map[string]any{"data": body}
-	case DataTask:
-		return map[string]any{"data": map[string]any{"task": body}}
-	case OKData:
-		return map[string]any{"ok": true, "data": map[string]any{"task": body}}
-	}
-	return map[string]any{"task": body}
+	return s.shapeTask(body)
 }
 
 func (s *Server) taskObject(t *task) map[string]any {
@@ -199,30 +170,27 @@ func (s *Server) taskObject(t *task) map[string]any {
 	if s.settings.DeadlineInTask {
 		o["deadline"] = stamp(t.deadline)
 	}
-	if s.settings.CamelCase {
-		camel := map[string]string{"chat_id": "chatId", "is_first_chat": "isFirstChat", "amount_usdc": "amountUsdc"}
-		for snake, name := range camel {
-			o[name] = o[snake]
-		}
-		maps.DeleteFunc(o, func(k string, _ any) bool { return camel[k] != "" })
-	}
 	return o
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // HandOutAgain makes the next poll of the task's agent get the task once more,
-// whatever its state, as a platform that has lost a claim would.
-func (s *Server) HandOutAgain(taskID string) {
+// whatever its state, as a platform that has lost a claim would. It reports whether there is
+// such a task.
+func (s *Server) HandOutAgain(taskID string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.tasks[taskID]; t != nil {
-		t.again = true
-		if !slices.Contains(t.agent.live, t) {
-			t.agent.live = append(t.agent.live, t)
-		}
-		t.agent.bell.ring()
+	t := s.tasks[taskID]
+	if t == nil {
+		return false
 	}
+	t.again = true
+	if !slices.Contains(t.agent.live, t) {
+		t.agent.live = append(t.agent.live, t)
+	}
+	t.agent.bell.ring()
+	return true
 }
 
 // owned returns the task of a task route, or nil if it is unknown, not the agent's, or

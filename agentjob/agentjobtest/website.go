@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ var (
 	ErrOffline   = errors.New("the agent is offline")
 	ErrCancelled = errors.New("the message was cancelled")
 	ErrExpired   = errors.New("no reply came before the deadline")
+	ErrFileType  = errors.New("the agent's last heartbeat does not announce files of this type")
 )
 
 // A User is a customer of the website.
@@ -68,29 +70,43 @@ type MessageOptions struct {
 	Text        string
 	ID          string // of the task; "" draws one
 	Attachments []Attachment
-	// Task replaces the JSON of the task object, to see how a provider bears it. It is
+	// Task replaces the task object by any other JSON, to see how a provider bears it. It is
 	// handed out as it is; give ID too if it has one.
 	Task json.RawMessage
-	// Queue sends although the agent is offline, which the website does not.
+	// Queue sends although the agent is offline or does not read the attachments, which the
+	// website does not.
 	Queue bool
 }
 
 // Send sends a message. It returns [ErrOffline] if the agent is offline, before any charge.
 func (c *Chat) Send(text string) (*Message, error) { return c.SendMessage(MessageOptions{Text: text}) }
 
-// SendMessage sends a message with options.
+// SendMessage sends a message with options. Like the website it checks before any charge that
+// the agent is online and reads the attachments: [ErrOffline], [ErrFileType].
 func (c *Chat) SendMessage(o MessageOptions) (*Message, error) {
 	s := c.user.srv
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !o.Queue && !c.agent.online() {
-		return nil, ErrOffline
-	}
+	o.Attachments = slices.Clone(o.Attachments)
 	if o.ID == "" {
 		o.ID = uuid.NewString()
 	}
+	switch {
+	case s.tasks[o.ID] != nil:
+		return nil, fmt.Errorf("there is a task %q already", o.ID)
+	case o.Task != nil && !json.Valid(o.Task):
+		return nil, errors.New("the task is not JSON: inject a fault for answers that are not")
+	case o.Queue:
+	case !c.agent.online():
+		return nil, ErrOffline
+	case !reads(c.agent.types, o.Attachments):
+		return nil, ErrFileType
+	}
 	first := len(c.messages) == 0
-	c.messages = append(c.messages, message{Role: "user", Content: o.Text, Attachments: slices.Clone(o.Attachments)})
+	if first {
+		c.agent.chats++
+	}
+	c.messages = append(c.messages, message{Role: "user", Content: o.Text, Attachments: o.Attachments})
 	t := &task{
 		id: o.ID, agent: c.agent, chat: c, upTo: len(c.messages), first: first, attachments: o.Attachments,
 		raw: o.Task, status: StatusQueued, free: c.agent.charge(), counts: Counts{Charges: 1},
