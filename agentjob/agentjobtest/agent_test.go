@@ -2,6 +2,7 @@ package agentjobtest_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -86,4 +87,68 @@ func TestFiveFreeMessagesThenPaid(t *testing.T) {
 	}
 	setClock(srv, midnight)
 	require.True(t, send(t, srv.User("bob").Chat(agent), "hello").Free)
+}
+
+func TestProfile(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{MaxConcurrentChats: 3})
+	beat := time.Date(2026, 11, 10, 12, 0, 0, 0, time.UTC)
+	setClock(srv, beat)
+	call(t, srv, agent.Key, heartbeat, "")
+	alice, bob := srv.User("alice").Chat(agent), srv.User("bob").Chat(agent)
+	for i := range 7 {
+		chat := alice
+		if i == 6 {
+			chat = bob
+		}
+		m := send(t, chat, "hello")
+		claim(t, srv, agent)
+		call(t, srv, agent.Key, respondTo(m.ID), `{"text":"hi"}`)
+	}
+	send(t, bob, "not answered, so no receipt")
+
+	profile := call(t, srv, agent.Key, me, "").json(t)
+	require.Subset(t, profile, map[string]any{
+		"agent_id": agent.ID, "name": "Helper", "wallet_address": agent.Wallet,
+		"chat_url": srv.URL + "/chat/" + agent.ID, "max_concurrent_chats": 3.0,
+		"status": map[string]any{"online": true, "online_status": "online", "last_heartbeat": "2026-11-10T12:00:00.000Z"},
+		"stats":  map[string]any{"total_hired": 7.0, "total_chats": 2.0, "success_rate": 1.0, "total_revenue_usdc": 0.02},
+	})
+	require.Regexp(t, "^0x[0-9a-f]{40}$", agent.Wallet)
+
+	fresh := srv.AddAgent("never beat")
+	srv.Configure(func(s *agentjobtest.Settings) { s.CamelCase, s.Shape = true, agentjobtest.OKData })
+	wrapped := call(t, srv, fresh.Key, me, "").json(t)
+	require.Equal(t, true, wrapped["ok"])
+	require.Subset(t, wrapped["data"], map[string]any{
+		"agentId": fresh.ID, "chatUrl": srv.URL + "/chat/" + fresh.ID,
+		"walletBalance": map[string]any{"usdc": "0.00", "usdcRaw": "0"},
+		"status":        map[string]any{"online": false, "onlineStatus": "offline", "lastHeartbeat": nil},
+	})
+	require.JSONEq(t, `{"ok":true,"data":{"nextHeartbeatInSeconds":45}}`, call(t, srv, fresh.Key, heartbeat, "").body)
+}
+
+// A program may embed the platform in a server of its own.
+func TestUnderAPrefix(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{})
+	mounted := httptest.NewServer(http.StripPrefix("/platform", srv))
+	defer mounted.Close()
+	_, err := srv.User("alice").Chat(agent).SendMessage(agentjobtest.MessageOptions{Text: "hello", ID: "a/../b"})
+	require.NoError(t, err)
+	claim(t, srv, agent)
+	req, err := http.NewRequest(http.MethodGet, mounted.URL+"/platform/api/agents/tasks/a%2F..%2Fb/progress", nil)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+agent.Key)
+	res, err := mounted.Client().Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusOK, res.StatusCode)
+}
+
+func TestTheDateIsThePlatforms(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{})
+	setClock(srv, time.Date(2031, 2, 3, 4, 5, 6, 0, time.FixedZone("east", 3600)))
+	srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteHeartbeat, Status: 503})
+	for _, target := range []string{me, heartbeat, "GET /unknown"} {
+		require.Equal(t, "Mon, 03 Feb 2031 03:05:06 GMT", call(t, srv, agent.Key, target, "").header.Get("Date"), target)
+	}
 }

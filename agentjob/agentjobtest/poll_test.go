@@ -135,7 +135,13 @@ func TestCloseEndsPollsAndWaits(t *testing.T) {
 func TestAttachmentsGoToPollsThatReadThem(t *testing.T) {
 	srv, agent := online(t, agentjobtest.Settings{})
 	image := agentjobtest.Attachment{ID: "f1", Name: "a.png", ContentType: "image/png", Size: 3, URL: "https://files.example/a"}
-	m, err := srv.User("alice").Chat(agent).SendMessage(agentjobtest.MessageOptions{Text: "look", Attachments: []agentjobtest.Attachment{image}})
+	look := agentjobtest.MessageOptions{Text: "look", Attachments: []agentjobtest.Attachment{image}}
+	chat := srv.User("alice").Chat(agent)
+	_, err := chat.SendMessage(look)
+	require.ErrorIs(t, err, agentjobtest.ErrFileType)
+	require.Empty(t, chat.Transcript())
+	call(t, srv, agent.Key, heartbeat, `{"attachmentTypes":["image/png"]}`)
+	m, err := chat.SendMessage(look)
 	require.NoError(t, err)
 	require.Nil(t, claim(t, srv, agent))
 	require.Nil(t, claim(t, srv, agent, "X-Agentjob-Attachment-Types", "image/jpeg"))
@@ -216,7 +222,15 @@ func TestHandOutAgain(t *testing.T) {
 	require.Equal(t, next.ID, claim(t, srv, agent)["id"])
 	require.Equal(t, 3, m.Counts().Claims)
 	require.Equal(t, agentjobtest.StatusCompleted, m.Status())
-	srv.HandOutAgain("unknown")
+	require.False(t, srv.HandOutAgain("unknown"))
+
+	queued := send(t, chat, "again before its claim")
+	call(t, srv, agent.Key, respondTo(next.ID), `{"text":"hi"}`)
+	require.True(t, srv.HandOutAgain(queued.ID))
+	for range 2 {
+		require.Equal(t, queued.ID, claim(t, srv, agent)["id"])
+		require.Equal(t, agentjobtest.StatusProcessing, queued.Status())
+	}
 }
 
 func TestARawTaskIsHandedOutAsItIs(t *testing.T) {
@@ -224,4 +238,20 @@ func TestARawTaskIsHandedOutAsItIs(t *testing.T) {
 	_, err := srv.User("alice").Chat(agent).SendMessage(agentjobtest.MessageOptions{Task: json.RawMessage(`{"id":7,"messages":"none"}`)})
 	require.NoError(t, err)
 	require.Equal(t, `{"task":{"id":7,"messages":"none"}}`, call(t, srv, agent.Key, poll, "").body)
+}
+
+func TestMessagesThatCantBeSent(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{})
+	chat := srv.User("alice").Chat(agent)
+	first, err := chat.SendMessage(agentjobtest.MessageOptions{Text: "one", ID: "t1"})
+	require.NoError(t, err)
+	for problem, o := range map[string]agentjobtest.MessageOptions{
+		`"t1" already`: {Text: "two", ID: "t1"},
+		"not JSON":     {Task: json.RawMessage(`{"id":`)},
+	} {
+		_, err = chat.SendMessage(o)
+		require.ErrorContains(t, err, problem)
+	}
+	require.Equal(t, [][2]string{{"user", "one"}}, chat.Transcript())
+	require.Equal(t, first.ID, claim(t, srv, agent)["id"])
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -84,4 +86,37 @@ func TestManyAgentsAndCustomersAtOnce(t *testing.T) {
 		}
 	}
 	all.Wait()
+}
+
+func TestBodiesInTheLogAreBounded(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{})
+	body := strings.Repeat(" ", 8<<20)
+	for range 10 {
+		require.Equal(t, http.StatusBadRequest, call(t, srv, agent.Key, respondTo("x"), body).status)
+	}
+	require.Equal(t, http.StatusRequestEntityTooLarge, call(t, srv, agent.Key, respondTo("x"), body+" ").status)
+	require.NoError(t, srv.Await(t.Context(), agentjobtest.RouteRespond, 10))
+	total := 0
+	for _, r := range srv.Requests() {
+		total += len(r.Body)
+	}
+	require.LessOrEqual(t, total, 64<<20)
+	require.GreaterOrEqual(t, total, 16<<20, "the newest stay")
+}
+
+func TestCloseEndsWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, srv *agentjobtest.Server, agent *agentjobtest.Agent) {
+		m := send(t, srv.User("alice").Chat(agent), "hello")
+		claim(t, srv, agent)
+		errs := make(chan error, 3)
+		go func() { _, err := m.WaitReply(context.Background()); errs <- err }()
+		go func() { _, err := m.WaitProgress(context.Background(), 1); errs <- err }()
+		go func() { errs <- srv.Await(context.Background(), agentjobtest.RouteMe, 1) }()
+		synctest.Wait()
+		require.Empty(t, errs)
+		srv.Close()
+		for range 3 {
+			require.ErrorIs(t, <-errs, http.ErrServerClosed)
+		}
+	})
 }

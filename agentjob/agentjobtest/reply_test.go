@@ -1,7 +1,6 @@
 package agentjobtest_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -189,12 +188,12 @@ func TestWaitReplyReturnsWhenTheReplyComes(t *testing.T) {
 }
 
 func TestWaitReplyEndsAtTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv, agent := online(t, agentjobtest.Settings{Deadline: time.Minute})
+	bubble(t, func(t *testing.T, srv *agentjobtest.Server, agent *agentjobtest.Agent) {
+		srv.Configure(func(s *agentjobtest.Settings) { s.Deadline = time.Minute })
 		m := send(t, srv.User("ada").Chat(agent), "Hello")
 		claim(t, srv, agent)
 		began := time.Now()
-		_, err := m.WaitReply(context.Background())
+		_, err := m.WaitReply(t.Context())
 		require.ErrorIs(t, err, agentjobtest.ErrExpired)
 		require.Equal(t, time.Minute, time.Since(began), "nothing else happens meanwhile")
 	})
