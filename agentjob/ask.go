@@ -2,6 +2,7 @@ package agentjob
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -94,6 +95,7 @@ func judgeAnswer[T any](c *Client, in inquiry, a *httpx.Answer, read func(*httpx
 
 var (
 	errRedirect = errors.New("redirect refused")
+	errNotAPI   = errors.New("the body is not JSON: something other than the platform's API may have answered")
 	errPage     = errors.New("the body is a page: something other than the platform's API answered")
 )
 
@@ -124,7 +126,7 @@ func classify(a *httpx.Answer) (kind, cause error) {
 		return ErrUnauthorized, nil
 	case status == http.StatusTooManyRequests:
 		return ErrRateLimited, nil
-	case status >= 500, gateways[status]:
+	case status < 200, status >= 500, gateways[status]:
 		return ErrUnavailable, nil
 	case status >= 300 && status < 400:
 		return ErrUnavailable, errRedirect
@@ -135,6 +137,8 @@ func classify(a *httpx.Answer) (kind, cause error) {
 		return ErrMalformedResponse, errPage
 	case status >= 200 && status < 300:
 		return nil, nil
+	case status != http.StatusConflict && !json.Valid(a.Body):
+		return ErrMalformedResponse, errNotAPI
 	}
 	if kind := refusals[status]; kind != nil {
 		return kind, nil

@@ -42,9 +42,11 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 	}
 	refusal := func(kind error) kinds {
 		k := all(ErrMalformedResponse)
-		k["json"], k["empty"], k["text"] = kind, kind, kind
+		k["json"] = kind
 		return k
 	}
+	conflict := refusal(ErrConflict)
+	conflict["empty"], conflict["text"] = ErrConflict, ErrConflict
 	endless := strings.Repeat("x", int(opRespond.policy.MaxBody)+1)
 	bodies := map[string]httpmock.Responder{}
 	answer := func(status int) map[string]httpmock.Responder {
@@ -66,10 +68,11 @@ func TestEveryAnswerHasItsKind(t *testing.T) {
 		"html": ErrMalformedResponse, "hidden html": ErrMalformedResponse, "cut": ErrMalformedResponse, "endless": ErrMalformedResponse,
 	}
 	for status, want := range map[int]kinds{
+		101: all(ErrUnavailable),
 		200: success, 201: success, 202: success, 299: success,
 		301: all(ErrUnavailable), 302: all(ErrUnavailable), 304: all(ErrUnavailable), 307: all(ErrUnavailable), 308: all(ErrUnavailable),
 		400: refusal(ErrInvalid), 402: refusal(ErrInvalid), 405: refusal(ErrInvalid), 413: refusal(ErrInvalid), 415: refusal(ErrInvalid), 422: refusal(ErrInvalid), 499: refusal(ErrInvalid),
-		401: all(ErrUnauthorized), 403: refusal(ErrForbidden), 404: refusal(ErrNotFound), 410: refusal(ErrNotFound), 409: refusal(ErrConflict),
+		401: all(ErrUnauthorized), 403: refusal(ErrForbidden), 404: refusal(ErrNotFound), 410: refusal(ErrNotFound), 409: conflict,
 		407: all(ErrUnavailable), 408: all(ErrUnavailable), 421: all(ErrUnavailable), 425: all(ErrUnavailable), 429: all(ErrRateLimited),
 		500: all(ErrUnavailable), 501: all(ErrUnavailable), 502: all(ErrUnavailable), 503: all(ErrUnavailable), 504: all(ErrUnavailable), 530: all(ErrUnavailable), 999: all(ErrUnavailable),
 	} {

@@ -24,10 +24,13 @@ func (e *PanicError) Unwrap() error { return ErrHandlerPanic }
 // errGoexit: the handler ended its goroutine, as a test's FailNow does.
 var errGoexit = errors.New("the handler ended its goroutine with runtime.Goexit")
 
+// errStuck is call's own, so that no error of the user's is taken for it.
+var errStuck = fmt.Errorf("agentjob: %w", ErrHandlerStuck)
+
 // call runs f, a function of the user's, on a goroutine of its own, and returns
-// what it returns. A panic becomes a *PanicError. If f is still running grace
-// after ctx is done, call returns ErrHandlerStuck and leaves the goroutine
-// behind: nothing can stop it.
+// what it returns, an error as a foreignError. A panic becomes a *PanicError, also one of
+// the error's own methods. If f is still running grace after ctx is done, call returns
+// errStuck and leaves the goroutine behind: nothing can stop it.
 func call[T any](ctx context.Context, grace time.Duration, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -43,7 +46,7 @@ func call[T any](ctx context.Context, grace time.Duration, f func(context.Contex
 			done <- out
 		}()
 		value, err := f(ctx)
-		out = result{value, err}
+		out = result{value, foreign(err)}
 	}()
 	select {
 	case out := <-done:
@@ -57,7 +60,7 @@ func call[T any](ctx context.Context, grace time.Duration, f func(context.Contex
 		return out.value, out.err
 	case <-timer.C:
 		var zero T
-		return zero, ErrHandlerStuck
+		return zero, errStuck
 	}
 }
 
@@ -68,7 +71,12 @@ type UnavailableError struct {
 	Retry time.Duration // when asking again makes sense; 0: not known
 }
 
-func (e *UnavailableError) Error() string { return "the engine is unavailable: " + e.Err.Error() }
+func (e *UnavailableError) Error() string {
+	if e.Err == nil {
+		return "the engine is unavailable"
+	}
+	return "the engine is unavailable: " + e.Err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }

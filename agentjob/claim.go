@@ -2,7 +2,6 @@ package agentjob
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -71,26 +70,43 @@ func (r *run) claimOne(open context.Context, failures *int) (pause time.Duration
 		r.emit(Event{Kind: EventDuplicate, TaskID: task.ID})
 		return backoff(*failures)
 	}
-	*failures = 0
 	r.working.Go(func() {
 		defer done()
 		r.work(task, time.Now())
 	})
+	if unreadable(task) { // ends at once: more of the kind must not become a hot loop
+		*failures++
+		return backoff(*failures)
+	}
+	*failures = 0
 	return 0
 }
 
 // capacity calls Config.Acquire.
 func (r *run) capacity(ctx context.Context) (release func(), err error) {
-	release, err = call(ctx, r.cfg.StuckGrace, r.cfg.Acquire)
-	if errors.Is(err, ErrHandlerStuck) {
+	theirs, err := call(ctx, r.cfg.StuckGrace, r.cfg.Acquire)
+	switch {
+	case err == errStuck:
 		r.stuck("Acquire", "")
 		return nil, err
+	case err != nil:
+		return nil, err
+	case theirs == nil:
+		return func() {}, nil
 	}
-	if err != nil {
-		return nil, foreign(err)
+	return func() { r.release(theirs) }, nil
+}
+
+// release gives capacity back. It has the grace to do so.
+func (r *run) release(release func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.tasks), r.cfg.StuckGrace)
+	defer cancel()
+	_, err := call(ctx, 0, func(context.Context) (struct{}, error) { release(); return struct{}{}, nil })
+	switch {
+	case err == errStuck:
+		r.stuck("the release function of Acquire", "")
+	case err != nil:
+		r.status.failed(err)
+		r.emit(Event{Kind: EventPanic, Err: err})
 	}
-	if release == nil {
-		release = func() {}
-	}
-	return release, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -109,6 +110,10 @@ func (c Config) withDefaults() (Config, error) {
 	duration("DrainTimeout", &c.DrainTimeout, defaultDrainTimeout, 1, 24*time.Hour)
 	duration("StuckGrace", &c.StuckGrace, defaultStuckGrace, 1, time.Hour)
 	duration("Retention", &c.Retention, defaultRetention, 1, 10*365*24*time.Hour)
+	c.AttachmentTypes = slices.Clone(c.AttachmentTypes)
+	if c.RuntimeInfo != nil {
+		c.RuntimeInfo = new(*c.RuntimeInfo)
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

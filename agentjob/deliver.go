@@ -30,9 +30,9 @@ func (r *run) deliver(ctx context.Context, p *parcel) delivery {
 		r.platformFailed(EventDeliveryRetry, err)
 		return delivery{retry: backoffCap}
 	case refusal(err):
-		return r.settled(rec, ending{end: EndRejected, status: status, reason: err.Error(), err: err}, true)
+		return r.settled(rec, ending{end: EndRejected, status: status, reason: safeText(err), err: err}, true)
 	case started.After(rec.lastCall()):
-		return r.settled(rec, ending{end: EndExpired, status: status, reason: err.Error(), err: err}, false)
+		return r.settled(rec, ending{end: EndExpired, status: status, reason: safeText(err), err: err}, false)
 	}
 	r.emit(Event{Kind: EventDeliveryRetry, TaskID: rec.TaskID, Status: status, Attempt: p.attempts, Err: err})
 	return delivery{retry: retryDelay(p.attempts, err)}

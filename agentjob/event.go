@@ -28,6 +28,7 @@ const (
 	EventStoreFail     EventKind = "store_fail"     // a durable write failed; claiming stops until one works
 	EventStoreOK       EventKind = "store_ok"       // and works again
 	EventStuck         EventKind = "stuck"          // a function ignores its context
+	EventPanic         EventKind = "panic"          // the release function of Config.Acquire panicked
 	EventDraining      EventKind = "draining"       // claiming and beating ended
 	EventStopped       EventKind = "stopped"        // Run returns; Err says why, nil after a clean drain
 )
@@ -57,6 +58,7 @@ var levels = map[EventKind]slog.Level{
 	EventCircuitOpen:   slog.LevelWarn,
 	EventStoreFail:     slog.LevelError,
 	EventStuck:         slog.LevelError,
+	EventPanic:         slog.LevelError,
 }
 
 // emit logs an event and hands it to Config.Observe.
@@ -83,6 +85,11 @@ func (w *Worker) emit(e Event) {
 		attrs = append(attrs, slog.String("error", safeText(e.Err)))
 	}
 	w.cfg.Logger.LogAttrs(context.Background(), levels[e.Kind], "agentjob: "+string(e.Kind), attrs...)
+	defer func() {
+		if v := recover(); v != nil {
+			w.cfg.Logger.Error("agentjob: Config.Observe panicked", "event", string(e.Kind), "type", fmt.Sprintf("%T", v))
+		}
+	}()
 	w.cfg.Observe(e)
 }
 
@@ -93,11 +100,14 @@ type foreignError struct{ err error }
 func (e foreignError) Error() string { return e.err.Error() }
 func (e foreignError) Unwrap() error { return e.err }
 
-// foreign marks an error as the user's, unless it is nil or one of ours.
+// foreign marks an error as the user's. It walks the error once, so that one whose
+// methods panic does so here and not where nobody expects it.
 func foreign(err error) error {
-	if err == nil || errors.Is(err, ErrHandlerStuck) || errors.Is(err, ErrHandlerPanic) {
-		return err
+	if err == nil {
+		return nil
 	}
+	_ = err.Error()
+	_ = errors.Is(err, errStuck)
 	return foreignError{err}
 }
 

@@ -207,7 +207,9 @@ func (l *ledger) forget(ctx context.Context, now time.Time) {
 			return
 		}
 		if err != nil {
-			l.fails(g.TaskID, err)
+			if ctx.Err() == nil {
+				l.fails(g.TaskID, err)
+			}
 			return
 		}
 	}

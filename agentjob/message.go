@@ -22,8 +22,9 @@ const (
 // without keys, signatures and chat text.
 func message(a *httpx.Answer, in inquiry, key string) string {
 	text := errorText(a.Body)
-	// A body of another shape is better than nothing, unless it may hold a new key.
-	if text == "" && !isHTML(a) && !(in.private != "" && meansJSON(a)) {
+	// Plain text is better than nothing. JSON of another shape may be anything: a
+	// task, a new key.
+	if text == "" && !isHTML(a) && !meansJSON(a) {
 		text = string(a.Body)
 	}
 	if len(text) > maxScanned {

@@ -143,7 +143,7 @@ func (o *outbox) settle(p *parcel, d delivery) {
 	switch {
 	case d.worked:
 		o.streak, o.pause = 0, time.Time{}
-	case !d.settled:
+	case !d.settled && !time.Now().Before(o.pause): // once for all that failed together
 		o.streak++
 		o.pause = time.Now().Add(backoff(o.streak))
 	}
@@ -153,6 +153,9 @@ func (o *outbox) settle(p *parcel, d delivery) {
 		p.fresh = false
 		p.due = time.Now().Add(d.retry)
 		heap.Push(&o.queue, p)
+	}
+	if o.waiting > 0 {
+		o.poke() // what it waits for may be due earlier now
 	}
 	o.size(o.open)
 	o.mu.Unlock()

@@ -41,20 +41,35 @@ func (r *run) trip(u *UnavailableError) {
 	if until := time.Now().Add(retry); until.After(c.until) {
 		c.until = until
 	}
+	r.gate.set(circuitOpen, true, foreignError{u})
 	c.mu.Unlock()
-	r.gate.set(circuitOpen, true, foreign(u))
-	r.emit(Event{Kind: EventCircuitOpen, Err: foreign(u)})
+	r.emit(Event{Kind: EventCircuitOpen, Err: foreignError{u}})
 	select {
 	case c.changed <- struct{}{}:
 	default:
 	}
 }
 
+// closeCircuit closes the circuit after a good probe, unless a handler has opened it
+// while the probe ran.
+func (r *run) closeCircuit() {
+	r.circuit.mu.Lock()
+	defer r.circuit.mu.Unlock()
+	if time.Until(r.circuit.until) <= 0 {
+		r.gate.set(circuitOpen, false, nil)
+	}
+}
+
 // present keeps the provider online for as long as work may be claimed: it asks
-// Ready, opens the gate, and beats. It is the only caller of Ready and Heartbeat.
+// Ready, opens the gate, and beats, and it cleans the records once an hour. It is the only caller of Ready and Heartbeat.
 func (r *run) present() {
 	var failures int
+	var cleaned time.Time
 	for r.claiming.Err() == nil {
+		if now := time.Now(); cleaned.IsZero() || now.Sub(cleaned) >= housekeeping {
+			r.ledger.forget(r.claiming, now)
+			cleaned = now
+		}
 		wait, opened := r.look(&failures)
 		timer := time.NewTimer(wait)
 		select {
@@ -102,23 +117,19 @@ func (r *run) able() error {
 		return struct{}{}, r.cfg.Ready(ctx)
 	})
 	switch {
-	case errors.Is(err, ErrHandlerStuck):
+	case err == errStuck:
 		r.stuck("Ready", "")
 		return err
 	case err != nil && r.claiming.Err() != nil:
 		return err
 	case err != nil:
-		err = foreign(err)
 		if r.gate.set(notReady, true, err) {
 			r.emit(Event{Kind: EventNotReady, Err: err})
 		}
 		r.status.failed(err)
 		return err
 	}
-	// Read again: a handler may have opened the circuit while Ready ran.
-	if r.circuit.remaining() <= 0 {
-		r.gate.set(circuitOpen, false, nil)
-	}
+	r.closeCircuit()
 	if r.gate.set(notReady, false, nil) {
 		r.emit(Event{Kind: EventReady})
 	}

@@ -33,8 +33,9 @@ type progressBox struct {
 	senders sync.WaitGroup
 }
 
-func newProgressBox(send func(ProgressReport)) *progressBox {
-	return &progressBox{send: send, closed: make(chan struct{})}
+// newProgressBox returns a box whose reports are numbered from after on.
+func newProgressBox(after int64, send func(ProgressReport)) *progressBox {
+	return &progressBox{send: send, seq: after, closed: make(chan struct{})}
 }
 
 // offer replaces the newest report. The first starts the sender.

@@ -39,7 +39,7 @@ func (c *Client) Progress(ctx context.Context, taskID string) (*TaskProgress, er
 	if err := checkTaskID(taskID); err != nil {
 		return nil, err
 	}
-	return ask(ctx, c, inquiry{op: opProgress, method: "GET", path: taskPath(taskID, "progress"), taskID: taskID},
+	return ask(ctx, c, inquiry{op: opProgress, method: "GET", path: taskPath(taskID, "progress"), taskID: taskID, silent: true},
 		func(a *httpx.Answer) (*TaskProgress, error) {
 			p, err := decodeProgress(a.Body, taskID)
 			if err != nil {

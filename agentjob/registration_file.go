@@ -118,6 +118,9 @@ func (a *registrationAttempt) conclude(err error, outcome RegistrationOutcome) {
 		return
 	}
 	a.Problem = err.Error()
+	if len(a.Answer) > maxKeptRefusal { // nothing can be read from it
+		a.Answer, a.Cut = a.Answer[:maxKeptRefusal], true
+	}
 	a.Outcome = attemptRefused
 	for _, row := range attemptOutcomes {
 		if errors.Is(err, row.kind) {

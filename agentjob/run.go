@@ -84,11 +84,13 @@ func (r *run) serve(ctx context.Context) error {
 	r.status.gate = r.gate
 	r.status.mu.Unlock()
 
-	err := r.recover()
+	err := r.recover(ctx)
 	if err == nil {
 		r.status.update(func(s *Status) { s.Phase = PhaseServing })
-		r.claimers.Go(r.present)
-		r.claimers.Go(r.claim)
+		if !r.asked(ctx) {
+			r.claimers.Go(r.present)
+			r.claimers.Go(r.claim)
+		}
 		r.await(ctx)
 		err = r.finish()
 	}
@@ -107,25 +109,13 @@ func (r *run) serve(ctx context.Context) error {
 
 // await returns when the worker should drain.
 func (r *run) await(ctx context.Context) {
-	r.ledger.forget(ctx, time.Now())
-	clean := time.NewTicker(housekeeping)
-	defer clean.Stop()
-	for {
-		select {
-		case <-clean.C:
-			r.ledger.forget(ctx, time.Now())
-		case <-r.lease.Lost():
-			r.fail(ErrLeaseLost, true)
-			return
-		case <-ctx.Done():
-			return
-		case <-r.draining.sent:
-			return
-		case <-r.stopping.sent:
-			return
-		case <-r.failed:
-			return
-		}
+	select {
+	case <-r.lease.Lost():
+		r.fail(ErrLeaseLost, true)
+	case <-ctx.Done():
+	case <-r.draining.sent:
+	case <-r.stopping.sent:
+	case <-r.failed:
 	}
 }
 
@@ -207,9 +197,16 @@ func (r *run) backlog(n int) {
 
 // recover takes up what an earlier run left: saved replies are delivered,
 // tasks that were cut off are resumed or reported.
-func (r *run) recover() error {
-	open, err := r.ledger.load(r.saving)
+func (r *run) recover(ctx context.Context) error {
+	loading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	unwatch := r.cancelOnSignal(cancel)
+	open, err := r.ledger.load(loading)
+	unwatch()
 	if err != nil {
+		if loading.Err() != nil {
+			return nil // asked to end: the next start reads them
+		}
 		return err
 	}
 	for _, rec := range open {
@@ -236,6 +233,9 @@ func (r *run) recoverClaimed(rec Record) error {
 		r.working.Go(func() { r.resume(task, rec) })
 		return nil
 	}
-	r.end(rec, ending{end: EndInterrupted, reason: "an earlier run ended before a reply was saved"})
+	// Beside everything else: a store that can't be written must not hold up saved replies.
+	r.working.Go(func() {
+		r.end(rec, ending{end: EndInterrupted, reason: "an earlier run ended before a reply was saved"})
+	})
 	return nil
 }

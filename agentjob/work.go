@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// resumedSeqs is the room for progress numbers of one run of a task: those of a
+// resumption start above it, since the platform ignores old numbers.
+const resumedSeqs = 1_000_000
+
 // errUnreadable ends a task in which there is nothing to answer.
 var errUnreadable = errors.New("the task has no readable message")
 
@@ -32,7 +36,7 @@ func (r *run) resume(task *Task, rec Record) {
 		return // stays claimed, for the next start
 	}
 	rec.Resumed++
-	task.Resumed = rec.Resumed
+	task.Resumed, task.Deadline = rec.Resumed, rec.Deadline
 	r.attempt(task, rec, r.cfg.Resume)
 }
 
@@ -92,41 +96,45 @@ func (r *run) handle(task *Task, h Handler) (*Reply, verdict) {
 		handling, cancel = context.WithDeadlineCause(ctx, task.Deadline, ErrTaskExpired)
 		defer cancel()
 	}
-	task.SessionID = sessionID(r.client.BaseURL(), r.provider, task.ID)
-	task.progress = newProgressBox(func(p ProgressReport) { r.reportProgress(ctx, task.ID, p) })
+	progress := newProgressBox(int64(task.Resumed)*resumedSeqs, func(p ProgressReport) { r.reportProgress(ctx, task.ID, p) })
+	own := *task // the handler's, which it may change
+	own.SessionID = sessionID(r.client.BaseURL(), r.provider, task.ID)
+	own.progress = progress
 
 	learnt := make(chan time.Time, 1)
 	go func() { learnt <- r.watch(ctx, task.ID, task.Deadline) }()
-	reply, err := call(handling, r.cfg.StuckGrace, func(ctx context.Context) (*Reply, error) { return h.Handle(ctx, task) })
-	out := verdict{err: foreign(err)}
+	reply, err := call(handling, r.cfg.StuckGrace, func(ctx context.Context) (*Reply, error) { return h.Handle(ctx, &own) })
+	out := verdict{err: err}
 	if handling.Err() != nil {
 		out.cause = context.Cause(handling)
 	}
 	ctx.end(nil)
 	out.deadline = <-learnt
-	task.progress.close()
+	progress.close()
 	return reply, out
 }
 
 // conclude saves a finished reply, or ends the task by what stands against it.
 func (r *run) conclude(rec Record, reply *Reply, out verdict) {
 	var body []byte
+	var tooLong bool
 	if out.err == nil {
 		body, out.err = encodeReply(reply)
+		tooLong = errors.Is(out.err, ErrReplyTooLong)
 	}
 	rec.Deadline, rec.Content = out.deadline.Round(0), Content{}
 	if body != nil {
 		rec.Content = Content{Response: body, Usage: reply.Usage}
 	}
 	switch {
-	case errors.Is(out.err, ErrHandlerStuck):
+	case out.err == errStuck:
 		r.stuck("the handler", rec.TaskID)
 		r.end(rec, endOfCause(out.cause))
 	case errors.Is(out.cause, ErrTaskCancelled):
 		r.end(rec, endOfCause(out.cause)) // a late reply is kept, not sent
 	case out.err == nil:
 		r.save(rec)
-	case errors.Is(out.err, ErrReplyTooLong):
+	case tooLong:
 		r.end(rec, ending{end: EndRejected, reason: safeText(out.err), err: out.err})
 	case out.cause != nil:
 		e := endOfCause(out.cause)

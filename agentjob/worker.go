@@ -68,6 +68,9 @@ func (w *Worker) Run(ctx context.Context) error {
 }
 
 func (w *Worker) run(ctx context.Context) (err error) {
+	if w.asked(ctx) {
+		return nil
+	}
 	starting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	unwatch := w.cancelOnSignal(cancel)
@@ -88,6 +91,20 @@ func (w *Worker) run(ctx context.Context) (err error) {
 		return nil // asked to end before anything was begun
 	}
 	return err
+}
+
+// asked reports whether the worker was asked to end.
+func (w *Worker) asked(ctx context.Context) bool {
+	select {
+	case <-w.draining.sent:
+		return true
+	case <-w.stopping.sent:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // cancelOnSignal cancels when the worker is asked to end, until the returned
@@ -129,6 +146,7 @@ func (w *Worker) identify(ctx context.Context) (string, error) {
 		case refused(err):
 			return "", err
 		}
+		w.status.failed(err)
 		w.emit(Event{Kind: EventPollFail, Err: err})
 		if err := sleep(ctx, retryDelay(n, err)); err != nil {
 			return "", err

@@ -51,9 +51,17 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+var errSwitched = errors.New("the server switched to another protocol, which was not asked for")
+
 func read(resp *http.Response, limit int64) *Answer {
 	a := &Answer{Status: resp.StatusCode, Header: resp.Header, At: time.Now()}
 	if resp.Body == nil {
+		return a
+	}
+	if a.Status < 200 {
+		// After a switch of protocols the body is the connection, which nothing ends.
+		resp.Body.Close()
+		a.Damage = errSwitched
 		return a
 	}
 	// Closing a body before its end drops the connection, which is meant. Nothing
