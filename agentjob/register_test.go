@@ -400,3 +400,16 @@ func TestOldRefusalsMakeRoom(t *testing.T) {
 	assert.Len(t, f.Attempts, maxKeptAttempts)
 	assert.Equal(t, 201, f.Attempts[0].Status, "a success is kept")
 }
+
+func TestUselessAnswersDoNotFillTheFile(t *testing.T) {
+	r := newRegistrar(t, reply(200, jsonType, strings.Repeat("<", 1<<19)))
+	for range 30 {
+		_, err := r.Register(t.Context(), RegisterOptions{File: r.file})
+		require.Error(t, err)
+	}
+	info, err := os.Stat(r.file)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(1<<20))
+	_, err = LoadRegistration(r.file)
+	require.NoError(t, err, "it stays readable")
+}
