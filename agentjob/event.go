@@ -84,7 +84,11 @@ func (w *Worker) emit(e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", safeText(e.Err)))
 	}
-	w.cfg.Logger.LogAttrs(context.Background(), levels[e.Kind], "agentjob: "+string(e.Kind), attrs...)
+	level := levels[e.Kind]
+	if e.Kind == EventEnded && e.End != EndDelivered {
+		level = slog.LevelWarn
+	}
+	w.cfg.Logger.LogAttrs(context.Background(), level, "agentjob: "+string(e.Kind), attrs...)
 	defer func() {
 		if v := recover(); v != nil {
 			w.cfg.Logger.Error("agentjob: Config.Observe panicked", "event", string(e.Kind), "type", fmt.Sprintf("%T", v))

@@ -45,6 +45,7 @@ func TestHandlersFailureEndsThatTaskOnly(t *testing.T) {
 					require.ErrorIs(t, ended[0].Err, c.is)
 				}
 				require.Equal(t, agentjobtest.StatusProcessing, bad.Status(), "nothing was sent")
+				require.Contains(t, w.log.String(), `level=WARN msg="agentjob: ended"`)
 				require.NotContains(t, w.log.String(), "canary")
 			})
 		})
