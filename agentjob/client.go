@@ -87,7 +87,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, invalid("BaseURL", "is no URL") // err quotes it, with a password if there is one
 	case base.Scheme != "https" && base.Scheme != "http", base.Hostname() == "":
-		return nil, invalid("BaseURL", "must begin with https:// and a host")
+		return nil, invalid("BaseURL", "needs a scheme and a host, as in https://agent-job.ai")
 	case base.User != nil, base.RawQuery != "", base.ForceQuery, base.Fragment != "":
 		return nil, invalid("BaseURL", "must have no user, query or fragment")
 	}

@@ -64,6 +64,9 @@ var levels = map[EventKind]slog.Level{
 // emit logs an event and hands it to Config.Observe.
 func (w *Worker) emit(e Event) {
 	e.At = time.Now()
+	if api, ok := errors.AsType[*APIError](e.Err); ok && e.Status == 0 {
+		e.Status = api.StatusCode
+	}
 	e.AgentID = w.status.agentID()
 	attrs := []slog.Attr{slog.String("agent", e.AgentID)}
 	if e.TaskID != "" {

@@ -2,7 +2,6 @@ package agentjob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -173,11 +172,7 @@ func (r *run) beat() (time.Duration, error) {
 // platformFailed reports a failed request, and ends the run if the key is refused.
 func (r *run) platformFailed(kind EventKind, err error) {
 	r.status.failed(err)
-	e := Event{Kind: kind, Err: err}
-	if api, ok := errors.AsType[*APIError](err); ok {
-		e.Status = api.StatusCode
-	}
-	r.emit(e)
+	r.emit(Event{Kind: kind, Err: err})
 	if refused(err) {
 		r.fail(fmt.Errorf("agentjob: the worker can't go on: %w", err), true)
 	}

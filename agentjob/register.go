@@ -72,6 +72,9 @@ type registrationAnswer struct {
 // made. Another name or platform than the file's is a [*ValidationError]. Calls with
 // the same file wait for each other, in other processes too, until ctx ends.
 //
+// The file keeps the key that the platform issued. After a reset in the dashboard that key no
+// longer works: give the new one to [NewClient], for example by secret.FromEnv.
+//
 // Look at Outcome: [ExistsKeyNotReturned] comes without an error. If the answer came
 // but could not be written to the file, Register returns both the Registration and an
 // error: keep the key at once, it is nowhere else.

@@ -19,7 +19,11 @@ import (
 //
 // An error ends the task as [EndFailed] and nothing is sent to the customer; wrap it
 // with [Unavailable] if the next task would fail the same way. A panic ends
-// this task only.
+// this task only. The platform knows no way to give a task back: one that failed stays
+// open there until its deadline (30 minutes by default) and may count against the agent's concurrent
+// chats, two by default. If there is something to say to the customer, reply with it.
+//
+// A customer's cancel is noticed within about five seconds, and ends the task as [EndRejected].
 type Handler interface {
 	Handle(ctx context.Context, task *Task) (*Reply, error)
 }

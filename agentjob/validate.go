@@ -136,7 +136,7 @@ func (r Response) validate() error {
 		}
 	}
 	if len(r.AttachmentIDs) == 0 && strings.TrimSpace(r.Text) == "" {
-		return invalid("Text", "is blank, which is allowed only beside AttachmentIDs")
+		return invalid("Text", "is blank: a reply needs text (only Response.AttachmentIDs could stand in for it)")
 	}
 	return nil
 }

@@ -50,7 +50,10 @@ func (w *Worker) Stop() { w.stopping.send() }
 // returns once all its goroutines have ended and the lease is given up. The end
 // of ctx means Drain. A worker runs once: a second call returns [ErrWorkerUsed].
 //
-// It returns nil after a clean drain; [ErrStopped] if a stop or the drain
+// While the platform can't be reached, or answers with what is not its API, Run keeps
+// trying; Status().LastError and the events tell why.
+//
+// It returns nil after a clean drain, also if it never came online; [ErrStopped] if a stop or the drain
 // time-out interrupted tasks or left saved replies undelivered; and otherwise
 // why it can't go on: [ErrUnauthorized] or [ErrForbidden] when the platform
 // refuses the key, [ErrLeaseHeld] when another worker has the records,

@@ -133,3 +133,15 @@ func TestProxysWordsAreNoRefusal(t *testing.T) {
 		})
 	}
 }
+
+func TestEventsCarryTheStatusOfTheAnswer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteMe, Status: 404, Times: 1, Body: "<html>", ContentType: "text/html"})
+		r := w.run(echo)
+		w.pass(time.Minute)
+		w.srv.Revoke(w.agent.Key)
+		require.ErrorIs(t, r.wait(), agentjob.ErrUnauthorized)
+		require.Equal(t, 404, w.seen(agentjob.EventPollFail)[0].Status)
+		require.Equal(t, 401, w.seen(agentjob.EventStopped)[0].Status)
+	})
+}

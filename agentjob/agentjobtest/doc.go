@@ -4,7 +4,8 @@
 //	srv := agentjobtest.NewServer(agentjobtest.Settings{})
 //	defer srv.Close()
 //	agent := srv.AddAgent("My agent")
-//	// point the provider under test at srv.URL with agent.Key, then:
+//	// start the provider under test with srv.URL and agent.Key, then:
+//	err := srv.Await(ctx, agentjobtest.RouteHeartbeat, 1) // messages go to agents that are online
 //	message, err := srv.User("alice").Chat(agent).Send("Hello")
 //	reply, err := message.WaitReply(ctx)
 //

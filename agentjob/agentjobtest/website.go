@@ -13,7 +13,7 @@ import (
 
 // Errors of the website's side.
 var (
-	ErrOffline   = errors.New("the agent is offline")
+	ErrOffline   = errors.New("the agent is offline: no heartbeat in two minutes; start the worker and await its first one")
 	ErrCancelled = errors.New("the message was cancelled")
 	ErrExpired   = errors.New("no reply came before the deadline")
 	ErrFileType  = errors.New("the agent's last heartbeat does not announce files of this type")
@@ -191,6 +191,7 @@ func (m *Message) WaitReply(ctx context.Context) (string, error) {
 }
 
 // WaitClaim returns once the message has been handed out to a provider, or cancelled before.
+// Its handler may not have started yet: wait for a signal of the handler's own to test a cancel.
 func (m *Message) WaitClaim(ctx context.Context) error {
 	return m.srv.await(ctx, &m.task.bell, func() bool { return m.task.counts.Claims > 0 || m.task.status != StatusQueued })
 }

@@ -37,7 +37,7 @@
 //
 // # Security
 //
-// The folder must be private (0700) and is made so; the file is 0600. What holds chat text is
+// A folder that is not there is made private (0700); one that others may enter is refused. The file is 0600. What holds chat text is
 // sealed with the keys of [Options]; without it, ids, states and times are
 // readable. Pages of deleted records are reused, not wiped at once.
 //

@@ -76,7 +76,7 @@ func (s *Store) Acquire(ctx context.Context, provider string) (agentjob.Lease, e
 		return nil, errClosed
 	}
 	if s.leases[provider] != nil {
-		return nil, fmt.Errorf("%w: provider %q, in this process", agentjob.ErrLeaseHeld, provider)
+		return nil, fmt.Errorf("%w: one in this process serves %q; stop it first", agentjob.ErrLeaseHeld, provider)
 	}
 	l := &lease{store: s, provider: provider, lost: make(chan struct{})}
 	s.leases[provider] = l
