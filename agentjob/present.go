@@ -60,7 +60,8 @@ func (r *run) closeCircuit() {
 }
 
 // present keeps the provider online for as long as work may be claimed: it asks
-// Ready, opens the gate, and beats, and it cleans the records once an hour. It is the only caller of Ready and Heartbeat.
+// Ready, opens the gate, and beats, and it cleans the records once an hour. It is the
+// only caller of Ready and Heartbeat.
 func (r *run) present() {
 	var failures int
 	var cleaned time.Time

@@ -280,16 +280,22 @@ var (
 
 func (s ProgressStatus) folded() string { return strings.ToLower(strings.TrimSpace(string(s))) }
 
+// parseObject is parseAnswer for answers that must be an object.
+func parseObject(body []byte) (answerDoc, error) {
+	d, err := parseAnswer(body)
+	if err == nil && d.top == nil {
+		err = errNotObject
+	}
+	return d, err
+}
+
 // decodeProgress reads a task's progress. Guide: "status, deadline and current
 // limits", of which only the first two words can be names. They may be inside of task
 // or progress.
 func decodeProgress(body []byte, taskID string) (*TaskProgress, error) {
-	d, err := parseAnswer(body)
-	switch {
-	case err != nil:
+	d, err := parseObject(body)
+	if err != nil {
 		return nil, err
-	case d.top == nil:
-		return nil, errNotObject
 	}
 	p := &TaskProgress{Raw: d.raw}
 	for _, f := range []fields{d.payload(), d.payload().object("task"), d.payload().object("progress")} {
@@ -359,12 +365,9 @@ func decodeHeartbeat(a *httpx.Answer) (*HeartbeatResult, error) {
 // same: agent_id, name, wallet_address; in register: agentId, walletAddress. The
 // guide says that the chat URL is there, not how it is called.
 func decodeProfile(body []byte) (*Profile, error) {
-	d, err := parseAnswer(body)
-	switch {
-	case err != nil:
+	d, err := parseObject(body)
+	if err != nil {
 		return nil, err
-	case d.top == nil:
-		return nil, errNotObject
 	}
 	p := &Profile{Raw: d.raw}
 	for _, f := range []fields{d.payload(), d.payload().object("agent"), d.payload().object("profile")} {

@@ -1,6 +1,7 @@
 package agentjob_test
 
 import (
+	"context"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,34 @@ func TestRecordsBelongToTheirAgent(t *testing.T) {
 
 		r = w.run(echo)
 		require.Equal(t, "You said: Hello", w.reply(m))
+		require.NoError(t, r.end())
+	})
+}
+
+// A store may take an ended record without having written it, so that one proves nothing.
+func TestEndedRecordIsNoProofThatTheStoreWorks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		release := make(chan struct{})
+		r := w.run(func(context.Context, *agentjob.Task) (*agentjob.Reply, error) {
+			<-release
+			return nil, errHandler
+		}, func(c *agentjob.Config) { c.Concurrency = 2 })
+		w.claimed(w.send("runs")) // its end will be taken
+		w.store.OnPut(func(rec agentjob.Record) error {
+			if rec.State == agentjob.StateEnded {
+				return nil
+			}
+			return syscall.ENOSPC
+		})
+		w.claimed(w.send("can't be recorded"))
+		require.Contains(t, r.Status().Waiting, "store fails")
+		close(release)
+		synctest.Wait()
+		require.Equal(t, []agentjob.End{agentjob.EndFailed}, w.ends())
+		require.Contains(t, r.Status().Waiting, "store fails", "nothing is claimed on the word of a lazy write")
+		w.store.OnPut(nil)
+		w.pass(2 * time.Minute)
+		require.True(t, r.Status().Open)
 		require.NoError(t, r.end())
 	})
 }
