@@ -24,7 +24,7 @@ var future = []string{
 	"./harness/...", "./harness/acp/...",
 	"./protocol/...", "./protocol/opt",
 	"./wallet/providerrail/...",
-	"./internal/cmd/...", "./internal/scripttest/...",
+	"./internal/scripttest/...",
 }
 
 var arrows = []arrow{{
