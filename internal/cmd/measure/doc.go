@@ -1,0 +1,2 @@
+// Measure prints a row for every figure that the worker is held to.
+package main
