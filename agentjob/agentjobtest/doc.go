@@ -19,7 +19,8 @@
 // # Lifecycle
 //
 // A server runs from its constructor to Close, which ends long polls and waits and leaves
-// no goroutine. Everything is safe for concurrent use. Long polls and delays take real time,
+// no goroutine. It keeps the latest requests and the latest tasks that are over, as [Settings]
+// bounds them, so that it may run for long. Everything is safe for concurrent use. Long polls and delays take real time,
 // or a bubble's; all that is told in dates follows [Settings].Now. A program with a server
 // of its own mounts a [Server] as a handler.
 //

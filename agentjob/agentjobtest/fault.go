@@ -2,6 +2,7 @@ package agentjobtest
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ type FaultKind int
 
 // The faults.
 const (
-	// Answer answers with Fault.Status, ContentType and Body, and processes nothing.
+	// Answer answers with Fault.Status, ContentType, Body and RetryAfter, and processes nothing.
 	Answer FaultKind = iota
 	// Slow processes the request after Fault.Delay and answers well.
 	Slow
@@ -33,6 +34,9 @@ const (
 	// WrongTaskID processes the request and names another task in the answer. It is for the
 	// routes with a task id in their path; others answer well.
 	WrongTaskID
+	// AnswerAfter processes the request and then answers like Answer: the gateway in front of the
+	// platform gave up, the platform did not.
+	AnswerAfter
 )
 
 // A Fault says how requests of a route go wrong.
@@ -43,10 +47,10 @@ type Fault struct {
 	Skip  int // requests that go well first
 
 	Delay       time.Duration // before anything else
-	Status      int           // of Answer; 0: 500
-	ContentType string        // of Answer; "" is JSON
-	Body        string        // of Answer; the target of Redirect
-	RetryAfter  string        // header of Answer
+	Status      int           // of Answer and AnswerAfter; 0: 500
+	ContentType string        // of both; "" is JSON
+	Body        string        // of both; the target of Redirect
+	RetryAfter  string        // header of both
 }
 
 // An Injection is a fault at work.
@@ -124,15 +128,7 @@ func (f *fault) apply(s *Server, w http.ResponseWriter, r *http.Request, serve f
 	}
 	switch f.Kind {
 	case Answer:
-		entry.Status = f.Status
-		if f.RetryAfter != "" {
-			w.Header().Set("Retry-After", f.RetryAfter)
-		}
-		contentType := f.ContentType
-		if contentType == "" {
-			contentType = "application/json"
-		}
-		s.write(w, f.Status, contentType, []byte(f.Body))
+		f.answer(s, w, entry)
 		return
 	case Redirect:
 		entry.Status = http.StatusTemporaryRedirect
@@ -158,11 +154,23 @@ func (f *fault) apply(s *Server, w http.ResponseWriter, r *http.Request, serve f
 		s.write(w, a.status, "application/json", body[:len(body)/2])
 		s.pour(w, r)
 		panic(http.ErrAbortHandler)
+	case AnswerAfter:
+		f.answer(s, w, entry)
+		return
 	case WrongTaskID:
 		body = bytes.ReplaceAll(body, answer{body: taskID}.encode(), answer{body: uuid.NewString()}.encode())
 	}
 	entry.Status = a.status
 	s.write(w, a.status, "application/json", body)
+}
+
+// answer writes what the fault says instead of the platform.
+func (f *fault) answer(s *Server, w http.ResponseWriter, entry *Request) {
+	entry.Status = f.Status
+	if f.RetryAfter != "" {
+		w.Header().Set("Retry-After", f.RetryAfter)
+	}
+	s.write(w, f.Status, cmp.Or(f.ContentType, "application/json"), []byte(f.Body))
 }
 
 // pour writes spaces until the client leaves.

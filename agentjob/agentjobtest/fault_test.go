@@ -48,6 +48,28 @@ func TestFaultAnswers(t *testing.T) {
 	})
 }
 
+func TestAnswerAfterProcessesFirst(t *testing.T) {
+	bothListeners(t, func(t *testing.T, srv *agentjobtest.Server, agent *agentjobtest.Agent) {
+		srv.Inject(agentjobtest.Fault{
+			Route: agentjobtest.RouteHeartbeat, Kind: agentjobtest.AnswerAfter, Times: 1,
+			Status: 504, ContentType: "text/html", Body: "<p>gave up", RetryAfter: "7",
+		})
+		r := call(t, srv, agent.Key, heartbeat, "")
+		require.Equal(t, 504, r.status)
+		require.Equal(t, "<p>gave up", r.body)
+		require.Equal(t, "text/html", r.header.Get("Content-Type"))
+		require.Equal(t, "7", r.header.Get("Retry-After"))
+		require.Equal(t, 1, agent.Beats(), "processed")
+		require.Equal(t, 504, srv.Requests()[0].Status)
+
+		srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Kind: agentjobtest.AnswerAfter})
+		m := send(t, srv.User("alice").Chat(agent), "hello")
+		claim(t, srv, agent)
+		require.Equal(t, 500, call(t, srv, agent.Key, respondTo(m.ID), `{"text":"hi"}`).status)
+		require.Equal(t, agentjobtest.StatusCompleted, m.Status())
+	})
+}
+
 func TestFaultsThatCut(t *testing.T) {
 	for kind, processed := range map[agentjobtest.FaultKind]bool{
 		agentjobtest.CutBefore: false, agentjobtest.CutAfter: true, agentjobtest.Truncate: true,

@@ -117,6 +117,39 @@ func TestRoomForAnotherChatWakesAPoll(t *testing.T) {
 	})
 }
 
+func TestADeadlineThatPassesWakesAPoll(t *testing.T) {
+	bubble(t, func(t *testing.T, srv *agentjobtest.Server, agent *agentjobtest.Agent) {
+		srv.Configure(func(s *agentjobtest.Settings) { s.Deadline = time.Minute })
+		var messages []*agentjobtest.Message
+		for range 3 {
+			messages = append(messages, send(t, srv.User("alice").Chat(agent), "hello"))
+		}
+		start := time.Now()
+		require.Equal(t, messages[0].ID, claim(t, srv, agent)["id"])
+		<-time.After(10 * time.Second)
+		require.Equal(t, messages[1].ID, claim(t, srv, agent)["id"])
+		<-time.After(40 * time.Second)
+		held := <-begin(t.Context(), srv, agent.Key, longPoll)
+		require.Contains(t, held.body, messages[2].ID)
+		require.Equal(t, time.Minute, held.at.Sub(start), "when the first one's time is over")
+		require.Equal(t, agentjobtest.StatusFailed, messages[0].Status())
+	})
+}
+
+func TestAClockThatStandsStillMakesNoHotLoop(t *testing.T) {
+	bubble(t, func(t *testing.T, srv *agentjobtest.Server, agent *agentjobtest.Agent) {
+		stopped, calls := time.Now(), 0
+		srv.Configure(func(s *agentjobtest.Settings) {
+			s.MaxConcurrentChats, s.Deadline = 1, time.Nanosecond
+			s.Now = func() time.Time { calls++; return stopped } // the server's lock guards calls
+		})
+		m := send(t, srv.User("alice").Chat(agent), "hello")
+		require.Equal(t, m.ID, claim(t, srv, agent)["id"])
+		require.JSONEq(t, `{"task":null}`, call(t, srv, agent.Key, longPoll, "").body)
+		require.Less(t, calls, 25*100*10)
+	})
+}
+
 func TestCloseEndsPollsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := agentjobtest.NewPipeServer(agentjobtest.Settings{})

@@ -86,7 +86,7 @@ type Counts struct {
 	Charges    int // payments, free messages included
 }
 
-// Counts returns the counts of a task, all zero for an unknown one.
+// Counts returns the counts of a task, all zero for one that is unknown or forgotten.
 func (s *Server) Counts(taskID string) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

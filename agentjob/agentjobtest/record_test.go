@@ -50,6 +50,35 @@ func TestTheRequestLogIsBounded(t *testing.T) {
 	}
 }
 
+func TestTasksThatAreOverAreForgottenInTime(t *testing.T) {
+	srv, agent := online(t, agentjobtest.Settings{MaxTasks: 4})
+	waiting := send(t, srv.User("bob").Chat(agent), "queued all the time")
+	first := send(t, srv.User("alice").Chat(agent), "hello")
+	require.Equal(t, waiting.ID, claim(t, srv, agent)["id"])
+	require.Equal(t, first.ID, claim(t, srv, agent)["id"])
+	require.Equal(t, http.StatusOK, call(t, srv, agent.Key, respondTo(first.ID), `{"text":"hi"}`).status)
+	known := func(messages []*agentjobtest.Message) (n int) {
+		for _, m := range messages {
+			if srv.Counts(m.ID) != (agentjobtest.Counts{}) {
+				n++
+			}
+		}
+		return n
+	}
+	over := []*agentjobtest.Message{first}
+	for range 20 {
+		m := send(t, srv.User("alice").Chat(agent), "never mind")
+		m.Cancel()
+		over = append(over, m)
+		require.LessOrEqual(t, known(over), 4)
+		require.NotZero(t, srv.Counts(m.ID), "the newest is known")
+	}
+	require.Equal(t, agentjobtest.Counts{Claims: 1, Deliveries: 1, Charges: 1}, first.Counts(), "who holds a message keeps what it tells")
+	require.Equal(t, http.StatusNotFound, call(t, srv, agent.Key, progressOf(first.ID), "").status)
+	require.False(t, srv.HandOutAgain(first.ID))
+	require.Equal(t, http.StatusOK, call(t, srv, agent.Key, progressOf(waiting.ID), "").status, "an open task is never forgotten")
+}
+
 func TestManyAgentsAndCustomersAtOnce(t *testing.T) {
 	srv := agentjobtest.NewServer(agentjobtest.Settings{MaxConcurrentChats: 5})
 	defer srv.Close()

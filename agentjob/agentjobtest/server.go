@@ -31,6 +31,7 @@ type Server struct {
 	agents   map[string]*Agent
 	keys     map[string]*Agent
 	tasks    map[string]*task
+	ended    []*task // of them, those that are over, oldest first
 	faults   []*fault
 	registry registry
 	log      []Request

@@ -32,6 +32,11 @@ type Settings struct {
 	// MaxRequests bounds the request log; 0: 100,000. Older ones are dropped, also when the
 	// bodies take more than 64 MiB.
 	MaxRequests int
+
+	// MaxTasks bounds the tasks that are over and still known; 0: 100,000. Beyond it the older half
+	// is forgotten: their routes answer 404 and [Server.Counts] is zero. A [Message] that is held
+	// still tells its own.
+	MaxTasks int
 }
 
 // A Limit is a daily limit. Its zero value is the platform's default; Blocked is
@@ -66,6 +71,9 @@ func (s Settings) filled() Settings {
 	}
 	if s.MaxRequests == 0 {
 		s.MaxRequests = 100_000
+	}
+	if s.MaxTasks == 0 {
+		s.MaxTasks = 100_000
 	}
 	return s
 }

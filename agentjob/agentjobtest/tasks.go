@@ -60,15 +60,34 @@ func (s *Server) expire(t *task) {
 // server's lock is held.
 func (t *task) become(status Status) {
 	t.status = status
+	if !t.open() {
+		t.agent.srv.over(t)
+	}
 	t.bell.ring()
 	t.agent.bell.ring()
+}
+
+func (t *task) open() bool { return t.status == StatusQueued || t.status == StatusProcessing }
+
+// over remembers a task that has ended, and forgets the older half of such tasks when there are
+// too many. The server's lock is held.
+func (s *Server) over(t *task) {
+	s.ended = append(s.ended, t)
+	if len(s.ended) <= s.settings.MaxTasks {
+		return
+	}
+	oldest := s.ended[:(len(s.ended)+1)/2]
+	for _, t := range oldest {
+		delete(s.tasks, t.id)
+	}
+	s.ended = slices.Clone(s.ended[len(oldest):])
 }
 
 // tidy expires what is late and lets go of what is over. The server's lock is held.
 func (a *Agent) tidy() {
 	a.live = slices.DeleteFunc(a.live, func(t *task) bool {
 		a.srv.expire(t)
-		return !t.again && t.status != StatusQueued && t.status != StatusProcessing
+		return !t.again && !t.open()
 	})
 }
 
@@ -97,13 +116,14 @@ func (s *Server) poll(c call) answer {
 		if c.Context().Err() == nil && s.keys[c.agent.Key] == c.agent {
 			found = s.claim(c.agent, types)
 		}
-		changed := c.agent.bell.wait()
+		changed, room := c.agent.bell.wait(), c.agent.room()
 		s.mu.Unlock()
 		if found != nil {
 			return answer{http.StatusOK, found}
 		}
 		select {
 		case <-changed:
+		case <-room:
 		case <-c.Context().Done():
 			return s.noTask()
 		case <-s.closed:
@@ -112,6 +132,22 @@ func (s *Server) poll(c call) answer {
 			return s.noTask()
 		}
 	}
+}
+
+// room returns a channel that tells when the next deadline of a claimed task may make room for
+// another task, which nothing else tells a poll that is held. The server's lock is held.
+func (a *Agent) room() <-chan time.Time {
+	var next time.Time
+	for _, t := range a.live {
+		if t.status == StatusProcessing && (next.IsZero() || t.deadline.Before(next)) {
+			next = t.deadline
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	// A clock that stands still must not make this a hot loop.
+	return time.After(max(next.Sub(a.srv.now()), 10*time.Millisecond))
 }
 
 // claim hands out a message that this poll may have: one to be handed out again, else the

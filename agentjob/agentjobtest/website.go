@@ -133,7 +133,7 @@ func (m *Message) Cancel() {
 	m.srv.mu.Lock()
 	defer m.srv.mu.Unlock()
 	m.srv.expire(m.task)
-	if m.task.status == StatusQueued || m.task.status == StatusProcessing {
+	if m.task.open() {
 		m.task.become(StatusCancelled)
 	}
 }
@@ -154,7 +154,11 @@ func (m *Message) Progress() Progress {
 }
 
 // Counts returns what happened to the message.
-func (m *Message) Counts() Counts { return m.srv.Counts(m.ID) }
+func (m *Message) Counts() Counts {
+	m.srv.mu.Lock()
+	defer m.srv.mu.Unlock()
+	return m.task.counts
+}
 
 // WaitReply returns the reply's text once there is one. It returns [ErrCancelled], or
 // [ErrExpired] when the deadline has passed on the platform's clock.
@@ -174,7 +178,7 @@ func (m *Message) WaitReply(ctx context.Context) (string, error) {
 	defer wake.Stop()
 	err := m.srv.await(ctx, &m.task.bell, func() bool {
 		m.srv.expire(m.task)
-		return m.task.status != StatusQueued && m.task.status != StatusProcessing
+		return !m.task.open()
 	})
 	if err != nil {
 		return "", err
