@@ -28,47 +28,66 @@ type inquiry struct {
 
 var errNoKey = errors.New("the client has no APIKey")
 
+// An asking is an inquiry under way, with what its last answer was judged to be.
+type asking[T any] struct {
+	inquiry
+	client *Client
+	read   func(*httpx.Answer) (T, error)
+
+	judged *httpx.Answer
+	result T
+	fault  *APIError
+}
+
+func (q *asking[T]) judge(a *httpx.Answer) *APIError {
+	if q.judged != a {
+		q.judged = a
+		q.result, q.fault = judgeAnswer(q.client, q.inquiry, a, q.read)
+	}
+	return q.fault
+}
+
+// suspect reports an answer that may be no answer of the platform's.
+func (q *asking[T]) suspect(a *httpx.Answer) bool {
+	e := q.judge(a)
+	return e != nil && (e.Kind == ErrMalformedResponse || a.Status < 300)
+}
+
+func (q *asking[T]) request() *httpx.Request {
+	r := &httpx.Request{
+		Op: q.op.name, Policy: q.op.policy,
+		Method: q.method, Path: q.path, Query: q.query, Header: q.header, Body: q.body,
+		Suspect: q.suspect,
+	}
+	if !q.anonymous {
+		r.Bearer = q.client.key
+	}
+	if q.client.attempts > 0 {
+		r.Policy.Attempts = min(r.Policy.Attempts, q.client.attempts)
+	}
+	return r
+}
+
 // ask sends an inquiry and reads its answer with read, which sees only whole answers
-// with a status of success that are no page.
-func ask[T any](ctx context.Context, c *Client, in inquiry, read func(*httpx.Answer) (T, error)) (result T, err error) {
-	if !in.anonymous && c.key.IsZero() {
-		return result, &APIError{Op: in.op.name, TaskID: in.taskID, Kind: ErrUnauthorized, Err: errNoKey}
+// with a status of success that are no page. While it waits, little is kept: a worker
+// spends its life here.
+func ask[T any](ctx context.Context, c *Client, in inquiry, read func(*httpx.Answer) (T, error)) (T, error) {
+	var none T
+	q := &asking[T]{inquiry: in, client: c, read: read}
+	if !q.anonymous && c.key.IsZero() {
+		return none, &APIError{Op: q.op.name, TaskID: q.taskID, Kind: ErrUnauthorized, Err: errNoKey}
 	}
-	var judged *httpx.Answer
-	var fault *APIError
-	judge := func(a *httpx.Answer) *APIError {
-		if judged != a {
-			judged = a
-			result, fault = judgeAnswer(c, in, a, read)
-		}
-		return fault
-	}
-	request := httpx.Request{
-		Op: in.op.name, Policy: in.op.policy,
-		Method: in.method, Path: in.path, Query: in.query, Header: in.header, Body: in.body,
-		Suspect: func(a *httpx.Answer) bool {
-			e := judge(a)
-			return e != nil && (e.Kind == ErrMalformedResponse || a.Status < 300)
-		},
-	}
-	if !in.anonymous {
-		request.Bearer = c.key
-	}
-	if c.attempts > 0 {
-		request.Policy.Attempts = min(request.Policy.Attempts, c.attempts)
-	}
-	answer, err := c.http.Do(ctx, request)
+	answer, err := c.http.Do(ctx, q.request())
 	if err != nil {
-		return result, &APIError{Op: in.op.name, TaskID: in.taskID, Kind: ErrUnreachable, Err: err}
+		return none, &APIError{Op: q.op.name, TaskID: q.taskID, Kind: ErrUnreachable, Err: err}
 	}
-	if in.keep != nil {
-		in.keep(answer)
+	if q.keep != nil {
+		q.keep(answer)
 	}
-	if e := judge(answer); e != nil {
-		var none T
+	if e := q.judge(answer); e != nil {
 		return none, e
 	}
-	return result, nil
+	return q.result, nil
 }
 
 func judgeAnswer[T any](c *Client, in inquiry, a *httpx.Answer, read func(*httpx.Answer) (T, error)) (T, *APIError) {

@@ -82,8 +82,11 @@ func (r *run) claimOne(open context.Context, failures *int) (pause time.Duration
 	return 0
 }
 
-// capacity calls Config.Acquire.
+// capacity calls Config.Acquire, if there is one.
 func (r *run) capacity(ctx context.Context) (release func(), err error) {
+	if r.cfg.Acquire == nil {
+		return func() {}, nil
+	}
 	theirs, err := call(ctx, r.cfg.StuckGrace, r.cfg.Acquire)
 	switch {
 	case err == errStuck:

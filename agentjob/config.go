@@ -123,8 +123,5 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Ready == nil {
 		c.Ready = func(context.Context) error { return nil }
 	}
-	if c.Acquire == nil {
-		c.Acquire = func(context.Context) (func(), error) { return func() {}, nil }
-	}
 	return c, errors.Join(errs...)
 }

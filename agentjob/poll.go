@@ -37,14 +37,13 @@ func (c *Client) PollTask(ctx context.Context, p Poll) (*Task, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	op := opPoll
-	op.policy.Attempt += p.Wait
-	op.policy.Total += p.Wait
 	in := inquiry{
-		op: op, method: "GET", path: "/api/agents/tasks",
+		op: opPoll, method: "GET", path: "/api/agents/tasks",
 		query:  url.Values{"wait": {strconv.Itoa(int(p.Wait / time.Second))}},
 		silent: true,
 	}
+	in.op.policy.Attempt += p.Wait
+	in.op.policy.Total += p.Wait
 	if len(p.AttachmentTypes) > 0 {
 		in.header = http.Header{attachmentTypesHeader: {strings.Join(p.AttachmentTypes, ",")}}
 	}

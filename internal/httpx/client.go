@@ -1,9 +1,11 @@
 package httpx
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -97,14 +99,21 @@ var ErrTooLarge = errors.New("the answer is too large")
 // Do sends the request as often as its policy allows and returns the last answer, or
 // an error if there was none. Redirects are not followed but returned, so that
 // nothing but the base URL's host ever sees the request.
-func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
+func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
+	if r.Policy.Attempts == 1 {
+		return c.once(ctx, r)
+	}
 	bounded, cancel := context.WithTimeout(ctx, r.Policy.Total)
 	defer cancel()
-	req, err := c.request(bounded, r)
+	plain, err := c.request(bounded, r)
 	if err != nil {
 		return nil, clean(err)
 	}
-	x := &exchange{request: r, next: c.next, log: c.log}
+	req, err := retryablehttp.FromRequest(plain)
+	if err != nil {
+		return nil, clean(err)
+	}
+	x := &exchange{request: r, limit: r.Policy.Attempt, next: c.next, log: c.log}
 	loop := retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport:     x,
@@ -133,16 +142,16 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	}
 }
 
-func (c *Client) request(ctx context.Context, r Request) (*retryablehttp.Request, error) {
+func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
 	target := c.base + r.Path
 	if len(r.Query) > 0 {
 		target += "?" + r.Query.Encode()
 	}
-	var body any // a nil slice in it would be a body
+	var body io.Reader // a nil slice in it would be a body
 	if len(r.Body) > 0 {
-		body = r.Body
+		body = bytes.NewReader(r.Body)
 	}
-	req, err := retryablehttp.NewRequestWithContext(ctx, r.Method, target, body)
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, body)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 // As the transport it reads bodies itself, so that a body that is cut or endless
 // counts as part of the attempt.
 type exchange struct {
-	request Request
+	request *Request
+	limit   time.Duration // of an attempt
 	next    http.RoundTripper
 	log     *slog.Logger
 
@@ -28,22 +29,27 @@ type exchange struct {
 
 // RoundTrip makes one attempt.
 func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), x.limit)
+	defer cancel()
+	return x.send(req.Context(), req.WithContext(ctx))
+}
+
+// send makes one attempt. The request's context is outer with the time of an attempt.
+func (x *exchange) send(outer context.Context, req *http.Request) (*http.Response, error) {
 	x.attempts++
 	x.answer, x.err, x.pausing = nil, nil, false
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(req.Context(), x.request.Policy.Attempt)
-	defer cancel()
-	resp, err := x.next.RoundTrip(req.WithContext(ctx))
+	resp, err := x.next.RoundTrip(req)
 	if err == nil {
 		x.answer = read(resp, x.request.Policy.MaxBody)
 		resp.Body = http.NoBody
 	}
-	if ctx.Err() != nil && req.Context().Err() == nil {
+	if req.Context().Err() != nil && outer.Err() == nil {
 		switch {
 		case err != nil:
-			err = late(x.request.Policy.Attempt)
+			err = late(x.limit)
 		case x.answer.Damage != nil:
-			x.answer.Damage = late(x.request.Policy.Attempt)
+			x.answer.Damage = late(x.limit)
 		}
 	}
 	x.err = err
@@ -80,6 +86,9 @@ func read(resp *http.Response, limit int64) *Answer {
 
 // note logs an attempt: nothing of what was sent or came.
 func (x *exchange) note(took time.Duration) {
+	if !x.log.Enabled(context.Background(), slog.LevelDebug) {
+		return // at no cost
+	}
 	status := 0
 	if x.answer != nil {
 		status = x.answer.Status

@@ -47,7 +47,7 @@ func client(t *testing.T, base string, next http.RoundTripper) *Client {
 
 var patient = Policy{Attempts: 4, Attempt: 10 * time.Second, Total: 2 * time.Minute, MaxBody: 1000}
 
-func get() Request { return Request{Op: "op", Policy: patient, Method: "GET", Path: "/x"} }
+func get() *Request { return &Request{Op: "op", Policy: patient, Method: "GET", Path: "/x"} }
 
 func TestWhatIsSentAgain(t *testing.T) {
 	for _, c := range []struct {

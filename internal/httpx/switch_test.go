@@ -40,7 +40,7 @@ func TestSwitchOfProtocolsEndsAtOnce(t *testing.T) {
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	answer, err := client.Do(ctx, Request{
+	answer, err := client.Do(ctx, &Request{
 		Op: "test", Method: http.MethodGet, Path: "/",
 		Policy: Policy{Attempts: 1, Attempt: time.Minute, Total: time.Minute, MaxBody: 1 << 10},
 	})
