@@ -61,7 +61,8 @@ func newRun(w *Worker, provider string, lease Lease, ctx context.Context) *run {
 }
 
 // fail ends the run with a reason; the first one counts. Hard also cancels what
-// is under way.
+// is under way. Claiming ends at once: the caller is about to free its slot, and what a poll
+// claimed into it would be lost.
 func (r *run) fail(err error, hard bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,6 +70,7 @@ func (r *run) fail(err error, hard bool) {
 		r.reason = err
 		close(r.failed)
 	}
+	r.claiming.end(err)
 	if hard {
 		select {
 		case <-r.hard:

@@ -1,0 +1,30 @@
+package agentjob_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/agentjob/agentjobtest"
+)
+
+// A run that is about to end gives the slot of its stuck handler to nobody: a task claimed then would
+// be lost to its deadline.
+func TestRunThatCannotGoOnClaimsNothingMore(t *testing.T) {
+	for range 20 { // a race of two goroutines
+		inWorld(t, func(w *world) {
+			r := w.run(func(context.Context, *agentjob.Task) (*agentjob.Reply, error) {
+				w.pass(time.Hour)
+				return agentjob.Text("too late"), nil
+			})
+			w.claimed(w.send("stuck"))
+			next := w.send("next")
+			require.ErrorIs(t, r.wait(), agentjob.ErrHandlerStuck)
+			require.Equal(t, agentjobtest.StatusQueued, next.Status(), "it waits for the next worker")
+			w.pass(time.Hour)
+		})
+	}
+}
