@@ -17,6 +17,9 @@ const (
 	// assumedDeadline stands in where the platform did not tell: its default.
 	assumedDeadline = 30 * time.Minute
 	housekeeping    = time.Hour
+	// storeRetry bounds the wait between two tries of a store that fails. It is short: a try costs
+	// nobody but this machine, and customers wait.
+	storeRetry = 2 * time.Second
 )
 
 // A ledger is what a worker knows of its tasks: the durable records behind a
@@ -31,7 +34,10 @@ type ledger struct {
 	known   map[string]State
 	ended   map[string]grave
 	owed    map[string]Record // ended records that could not be written yet
-	failing bool              // the last write did not work
+	stuck   int               // puts that have failed and are tried again
+	proven  bool              // the store took a durable write, and none has failed since
+	failing bool              // one failed, and what it left isn't all written yet
+	failed  chan struct{}     // holds a token once failing is set
 }
 
 // A grave is an ended record in memory: its envelope, and whether the text of a
@@ -48,7 +54,10 @@ func buried(rec Record) grave {
 }
 
 func newLedger(w *Worker, lease Lease, gate *gate, lost func(error)) *ledger {
-	return &ledger{w: w, lease: lease, gate: gate, lost: lost, known: map[string]State{}, ended: map[string]grave{}, owed: map[string]Record{}}
+	return &ledger{
+		w: w, lease: lease, gate: gate, lost: lost,
+		known: map[string]State{}, ended: map[string]grave{}, owed: map[string]Record{}, failed: make(chan struct{}, 1),
+	}
 }
 
 // load reads all records and returns those that are not ended.
@@ -87,24 +96,38 @@ func (l *ledger) put(ctx context.Context, rec Record) error {
 	if !from.CanBecome(rec.State) {
 		return fmt.Errorf("agentjob: task %q can't go from %q to %q", rec.TaskID, from, rec.State)
 	}
-	for n := 1; ; n++ {
-		err := l.lease.Put(ctx, rec)
-		if err == nil {
-			l.stored(rec)
-			return nil
-		}
-		if errors.Is(err, ErrLeaseLost) {
-			l.lost(err)
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("agentjob: record task %q as %s: %w", rec.TaskID, rec.State, errors.Join(context.Cause(ctx), err))
-		}
+	err := l.lease.Put(ctx, rec)
+	if err != nil {
+		err = l.insist(ctx, rec, err)
+	}
+	switch {
+	case err == nil:
+		l.stored(rec)
+		return nil
+	case errors.Is(err, ErrLeaseLost):
+		l.lost(err)
+		return err
+	}
+	return fmt.Errorf("agentjob: record task %q as %s: %w", rec.TaskID, rec.State, errors.Join(context.Cause(ctx), err))
+}
+
+// insist repeats a put that failed with err until it works, the lease is lost or ctx is done.
+func (l *ledger) insist(ctx context.Context, rec Record, err error) error {
+	l.add(1)
+	defer l.add(-1)
+	for n := 1; err != nil && !errors.Is(err, ErrLeaseLost) && ctx.Err() == nil; n++ {
 		l.fails(rec.TaskID, err)
-		if cause := sleep(ctx, backoff(n)); cause != nil {
-			return fmt.Errorf("agentjob: record task %q as %s: %w", rec.TaskID, rec.State, errors.Join(cause, err))
+		if sleep(ctx, min(backoff(n), storeRetry)) == nil {
+			err = l.lease.Put(ctx, rec)
 		}
 	}
+	return err
+}
+
+func (l *ledger) add(stuck int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stuck += stuck
 }
 
 // settle records an ended task. It does not wait for a store that fails: what it
@@ -162,31 +185,40 @@ func (l *ledger) stored(rec Record) {
 func (l *ledger) fails(taskID string, err error) {
 	l.mu.Lock()
 	first := !l.failing
-	l.failing = true
+	l.failing, l.proven = true, false
+	l.gate.set(storeFails, true, err) // under the lock, so that the gate hears it in this order
 	l.mu.Unlock()
-	l.gate.set(storeFails, true, err)
-	if first {
-		l.w.emit(Event{Kind: EventStoreFail, TaskID: taskID, Err: err})
+	if !first {
+		return
+	}
+	l.w.emit(Event{Kind: EventStoreFail, TaskID: taskID, Err: err})
+	select {
+	case l.failed <- struct{}{}:
+	default:
 	}
 }
 
-// works opens it again.
+// works notes a durable write that worked. It opens the gate again unless others still wait: a
+// disk may have room for a small record and none for the reply that a task waits to save.
 func (l *ledger) works() {
 	l.mu.Lock()
-	before := l.failing
-	l.failing = false
-	l.mu.Unlock()
-	if before {
+	rest := l.stuck > 0 || len(l.owed) > 0
+	healed := l.failing && !rest
+	if !rest {
+		l.proven, l.failing = true, false
 		l.gate.set(storeFails, false, nil)
+	}
+	l.mu.Unlock()
+	if healed {
 		l.w.emit(Event{Kind: EventStoreOK})
 	}
 }
 
-// isFailing reports whether the last write did not work.
-func (l *ledger) isFailing() bool {
+// isProven reports whether the store's last durable write worked and nothing waits to be written.
+func (l *ledger) isProven() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failing
+	return l.proven
 }
 
 // forget drops what is past its time: the text of refused replies after the

@@ -2,6 +2,7 @@ package agentjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -75,6 +76,7 @@ func (r *run) present() {
 		select {
 		case <-timer.C:
 		case <-r.circuit.changed:
+		case <-r.ledger.failed:
 		case <-opened:
 		case <-r.claiming.Done():
 		}
@@ -85,6 +87,9 @@ func (r *run) present() {
 // look asks whether work can be done and beats if so. It returns when to look
 // again, and a channel that tells earlier if only the gate keeps it from beating.
 func (r *run) look(failures *int) (wait time.Duration, opened <-chan struct{}) {
+	if !r.ledger.isProven() && !r.writable() {
+		return storeRetry, nil
+	}
 	if wait := r.circuit.remaining(); wait > 0 {
 		return wait, nil
 	}
@@ -104,13 +109,8 @@ func (r *run) look(failures *int) (wait time.Duration, opened <-chan struct{}) {
 	return next, nil
 }
 
-// able reports whether a task could be recorded and answered now.
+// able reports whether a task could be answered now.
 func (r *run) able() error {
-	if r.ledger.isFailing() {
-		if err := r.writable(); err != nil {
-			return err
-		}
-	}
 	ctx, cancel := context.WithTimeout(r.claiming, readyTimeout)
 	defer cancel()
 	_, err := call(ctx, r.cfg.StuckGrace, func(ctx context.Context) (struct{}, error) {
@@ -136,16 +136,23 @@ func (r *run) able() error {
 	return nil
 }
 
-// writable writes what a failing store still owes, and something harmless beside it.
-func (r *run) writable() error {
-	if err := r.ledger.pay(r.claiming); err != nil {
-		return err
+// writable reports whether a task could be recorded now: it writes what a failing store still
+// owes, and something harmless beside it. A store that hasn't been written to since the start is
+// asked too, so that one on a full disk doesn't cost a customer the first task.
+func (r *run) writable() bool {
+	err := r.ledger.pay(r.claiming)
+	if err == nil {
+		err = r.cfg.Store.BindProvider(r.claiming, r.client.fingerprint(), r.provider)
 	}
-	if err := r.cfg.Store.BindProvider(r.claiming, r.client.fingerprint(), r.provider); err != nil {
-		return err
+	switch {
+	case err == nil:
+		r.ledger.works()
+	case errors.Is(err, ErrLeaseLost):
+		r.ledger.lost(err)
+	case r.claiming.Err() == nil:
+		r.ledger.fails("", err)
 	}
-	r.ledger.works()
-	return nil
+	return r.ledger.isProven() // a task may still wait to save a reply that is too large for the disk
 }
 
 // beat sends one heartbeat and returns when the next is due.

@@ -2,6 +2,7 @@ package agentjob_test
 
 import (
 	"context"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -149,6 +150,122 @@ func TestEndedRecordIsNoProofThatTheStoreWorks(t *testing.T) {
 		w.store.OnPut(nil)
 		w.pass(2 * time.Minute)
 		require.True(t, r.Status().Open)
+		require.NoError(t, r.end())
+	})
+}
+
+// atPut makes puts in a state fail as long as full says so.
+func (w *world) atPut(state agentjob.State, full *atomic.Bool) {
+	w.store.OnPut(func(rec agentjob.Record) error {
+		if rec.State == state && full.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+}
+
+func TestSpaceThatReturnsIsNoticedSoon(t *testing.T) {
+	for _, state := range []agentjob.State{agentjob.StateClaimed, agentjob.StateSaved, agentjob.StateEnded} {
+		t.Run(string(state), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var full atomic.Bool
+				full.Store(true)
+				w.atPut(state, &full)
+				r := w.run(echo)
+				m := w.send("Hello")
+				w.pass(20 * time.Minute) // long enough for every back-off to be at its cap
+				require.Contains(t, r.Status().Waiting, "store fails")
+				require.False(t, w.agent.Online())
+				full.Store(false)
+				w.pass(3 * time.Second)
+				require.True(t, r.Status().Open)
+				require.Equal(t, agentjobtest.StatusCompleted, m.Status())
+				require.Equal(t, agentjob.EndDelivered, w.record(m.ID).End)
+				require.Len(t, w.seen(agentjob.EventStoreFail), 1)
+				require.Len(t, w.seen(agentjob.EventStoreOK), 1)
+				require.NoError(t, r.end())
+			})
+		})
+	}
+}
+
+func TestStartOnAFullDiskClaimsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		r := w.run(echo)
+		w.reply(w.send("before"))
+		require.NoError(t, r.end())
+		w.store.FailPuts(syscall.ENOSPC)
+		polls, beats := w.requests(agentjobtest.RoutePoll), w.agent.Beats()
+		r = w.run(echo)
+		m := w.send("Hello")
+		w.pass(10 * time.Minute)
+		require.Equal(t, polls, w.requests(agentjobtest.RoutePoll))
+		require.Equal(t, beats, w.agent.Beats())
+		require.ErrorIs(t, r.Status().Waiting["store fails"], syscall.ENOSPC)
+		w.store.FailPuts(nil)
+		w.pass(3 * time.Second)
+		require.Equal(t, agentjobtest.StatusCompleted, m.Status())
+		require.NoError(t, r.end())
+	})
+}
+
+// A disk may have room for the small records of other tasks, and for the probe.
+func TestReplyThatDoesNotFitKeepsTheGateShut(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Configure(func(s *agentjobtest.Settings) { s.MaxConcurrentChats = 10 })
+		var full atomic.Bool
+		full.Store(true)
+		w.atPut(agentjob.StateSaved, &full)
+		release := make(chan struct{})
+		r := w.run(func(ctx context.Context, task *agentjob.Task) (*agentjob.Reply, error) {
+			if task.LastUserText() == "slow" {
+				<-release
+			}
+			return echo(ctx, task)
+		}, func(c *agentjob.Config) { c.Concurrency = 3 })
+		slow := w.send("slow")
+		w.claimed(slow)
+		w.send("quick")
+		w.pass(time.Minute)
+		late := w.send("late")
+		w.pass(5 * time.Minute)
+		require.Equal(t, agentjobtest.StatusQueued, late.Status(), "there is a slot for it, but a reply waits to be saved")
+		close(release)
+		w.pass(5 * time.Minute)
+		require.Zero(t, w.requests(agentjobtest.RouteRespond))
+		full.Store(false)
+		w.pass(3 * time.Second)
+		require.Equal(t, agentjobtest.StatusCompleted, late.Status())
+		require.NoError(t, r.end())
+	})
+}
+
+// Another task's good write doesn't make the worker forget what it owes.
+func TestEndThatIsOwedIsWrittenBeforeClaiming(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Configure(func(s *agentjobtest.Settings) { s.MaxConcurrentChats = 10 })
+		var full atomic.Bool
+		w.atPut(agentjob.StateEnded, &full)
+		release := make(chan struct{})
+		r := w.run(func(ctx context.Context, task *agentjob.Task) (*agentjob.Reply, error) {
+			if task.LastUserText() == "slow" {
+				<-release
+			}
+			return echo(ctx, task)
+		}, func(c *agentjob.Config) { c.Concurrency = 2 })
+		w.claimed(w.send("slow"))
+		full.Store(true)
+		w.reply(w.send("quick"))
+		w.pass(time.Minute)
+		close(release) // this one's saved record is written well
+		w.pass(time.Minute)
+		require.Contains(t, r.Status().Waiting, "store fails")
+		full.Store(false)
+		w.pass(3 * time.Second)
+		require.True(t, r.Status().Open)
+		for _, rec := range w.store.Records(w.agent.ID) {
+			require.Equal(t, agentjob.EndDelivered, rec.End)
+		}
 		require.NoError(t, r.end())
 	})
 }
