@@ -11,6 +11,8 @@ const (
 	watchInterval    = 5 * time.Second
 	watchTimeout     = 5 * time.Second
 	progressInterval = 3 * time.Second // the platform takes one report in this time
+
+	deadlinePrecision = time.Second // the Date header has no fractions, so a deadline may seem later than it is
 )
 
 // A look is what the platform says of an open task.
@@ -36,7 +38,7 @@ func (r *run) lookAt(task context.Context, taskID string) look {
 	case !p.Deadline.IsZero():
 		l.deadline = p.Deadline
 	}
-	switch late := !l.deadline.IsZero() && !time.Now().Before(l.deadline); {
+	switch late := !l.deadline.IsZero() && time.Until(l.deadline) < deadlinePrecision; {
 	case p.Status.Over() && late:
 		l.over = ErrTaskExpired
 	case p.Status.Over() || p.Status.Completed():

@@ -28,3 +28,17 @@ func TestRunThatCannotGoOnClaimsNothingMore(t *testing.T) {
 		})
 	}
 }
+
+// The platform's dates have no fractions of a second, so the deadline that is learnt from them is up
+// to a second late: what the platform calls over in that second has expired, and was not cancelled.
+func TestTaskIsExpiredInTheSecondOfItsDeadline(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Configure(func(s *agentjobtest.Settings) { s.Deadline = 2 * time.Minute })
+		r := w.run(untilDone)
+		w.pass(500 * time.Millisecond)
+		m := w.send("Hello")
+		w.pass(3 * time.Minute)
+		require.NoError(t, r.end())
+		require.Equal(t, agentjob.EndExpired, w.record(m.ID).End)
+	})
+}
