@@ -222,14 +222,15 @@ func (l *ledger) isProven() bool {
 }
 
 // forget drops what is past its time: the text of refused replies after the
-// retention, tombstones 24 hours after the deadline.
+// retention, tombstones 24 hours after the deadline, or after the end if that came later, as it does
+// when a worker was down for days or the clock was set forward.
 func (l *ledger) forget(ctx context.Context, now time.Time) {
 	for _, g := range l.graves() {
 		keepText := g.text && now.Before(g.EndedAt.Add(l.w.cfg.Retention))
 		var err error
 		switch {
 		case keepText:
-		case !now.Before(g.deadline().Add(tombstone)):
+		case !now.Before(g.deadline().Add(tombstone)) && !now.Before(g.EndedAt.Add(tombstone)):
 			if err = l.lease.Delete(ctx, g.TaskID); err == nil {
 				l.drop(g.TaskID)
 			}

@@ -92,6 +92,28 @@ func TestTombstonesAndTextAreForgottenInTime(t *testing.T) {
 	})
 }
 
+// A worker that was down for days, or whose clock was set forward, ends old tasks now: the day starts then.
+func TestAnEndIsRememberedForADayHoweverOldTheTask(t *testing.T) {
+	inWorld(t, func(w *world) {
+		lease, err := w.store.Acquire(t.Context(), w.agent.ID)
+		require.NoError(t, err)
+		m := w.sendMessage(agentjobtest.MessageOptions{Text: "Hello", Queue: true})
+		then := time.Now().Add(-72 * time.Hour)
+		require.NoError(t, lease.Put(t.Context(), agentjob.Record{
+			Provider: w.agent.ID, TaskID: m.ID, State: agentjob.StateClaimed, ClaimedAt: then, Deadline: then.Add(time.Hour),
+		}))
+		require.NoError(t, lease.Close())
+		h := counting(echo)
+		r := w.run(h.handle)
+		w.pass(23 * time.Hour)
+		require.Equal(t, agentjob.EndInterrupted, w.record(m.ID).End)
+		require.Zero(t, h.count(m.ID))
+		w.pass(2 * time.Hour)
+		require.NoError(t, r.end())
+		require.Empty(t, w.store.Records(w.agent.ID))
+	})
+}
+
 func TestTextIsDroppedBeforeTheTombstone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Status: 409, Times: 1})
