@@ -12,7 +12,7 @@
 //
 // # Lifecycle
 //
-// An open store holds the lock of its file: another process, or another Open in this
+// An open store holds the lock of a file beside it, ".lock" appended: another process, or another Open in this
 // one, gets [agentjob.ErrLeaseHeld] after a second. One file holds any number of
 // providers, each under its own lease. Close the store after the workers
 // have returned; it gives back what they still hold and makes everything durable. In a test that
@@ -29,11 +29,21 @@
 // late writes wait for the disk and return their own result. A Put never returns
 // the error of another.
 //
+// # Damage
+//
+// Open reads the whole file before it uses it, and finds any record that was altered, lost or moved: the
+// file holds a sum of them. A damaged file is set aside beside the store's path, with ".damaged-" and the time in its name,
+// and Open returns a [*DamagedError], again at each start, so that a supervisor that
+// restarts the program doesn't begin with an empty store and run tasks a second time. An operator
+// decides: restore a backup, or go on without the records by [StartAfresh]. What was set
+// aside is never deleted. A whole file of a newer version or of another program is refused
+// in the same way and left in place.
+//
 // # Errors
 //
 // [agentjob.ErrLeaseHeld] when another has the file or the provider,
-// [agentjob.ErrStoreDamaged] when the file isn't a store, is cut, was damaged or
-// written by a newer version: it stays as it is. [agentjob.ErrLeaseLost] after Close.
+// [agentjob.ErrStoreDamaged] when the file can't be used, [secret.ErrKeyUnknown] when the key file
+// is gone that sealed what is in it, [agentjob.ErrLeaseLost] after Close.
 //
 // # Security
 //
@@ -43,6 +53,6 @@
 //
 // # Compatibility
 //
-// The file carries a format version, today 1. Network file systems are not
+// The file carries a format version, today 2. Network file systems are not
 // supported: their locks and syncs can't be relied on.
 package boltstore

@@ -30,6 +30,8 @@ func (l *lease) end() {
 	delete(l.store.leases, l.provider)
 }
 
+func (l *lease) place(taskID string) place { return place{providersBucket, l.provider, taskID} }
+
 func (l *lease) Put(ctx context.Context, rec agentjob.Record) error {
 	if rec.Provider != l.provider {
 		return fmt.Errorf("putting task %q: it is of provider %q and the lease of %q", rec.TaskID, rec.Provider, l.provider)
@@ -45,15 +47,7 @@ func (l *lease) Put(ctx context.Context, rec agentjob.Record) error {
 		return fmt.Errorf("putting task %q: the record is too large: %d bytes", rec.TaskID, len(data))
 	}
 	err = l.store.do(ctx, l.refused, &op{
-		place: place{"providers", l.provider, rec.TaskID},
-		apply: func(tx *bolt.Tx) error {
-			bucket, err := tx.Bucket(providersBucket).CreateBucketIfNotExists([]byte(l.provider))
-			if err != nil {
-				return err
-			}
-			return bucket.Put([]byte(rec.TaskID), data)
-		},
-		lazy: rec.State == agentjob.StateEnded,
+		action: put, place: l.place(rec.TaskID), value: data, lazy: rec.State == agentjob.StateEnded,
 	})
 	if err != nil {
 		return fmt.Errorf("putting task %q: %w", rec.TaskID, err)
@@ -62,17 +56,7 @@ func (l *lease) Put(ctx context.Context, rec agentjob.Record) error {
 }
 
 func (l *lease) Delete(ctx context.Context, taskID string) error {
-	err := l.store.do(ctx, l.refused, &op{
-		place: place{"providers", l.provider, taskID},
-		apply: func(tx *bolt.Tx) error {
-			bucket := tx.Bucket(providersBucket).Bucket([]byte(l.provider))
-			if bucket == nil {
-				return nil
-			}
-			return bucket.Delete([]byte(taskID))
-		},
-		lazy: true,
-	})
+	err := l.store.do(ctx, l.refused, &op{action: remove, place: l.place(taskID), lazy: true})
 	if err != nil {
 		return fmt.Errorf("deleting task %q: %w", taskID, err)
 	}
@@ -105,7 +89,7 @@ func (l *lease) Records(ctx context.Context) iter.Seq2[agentjob.Record, error] {
 }
 
 func (l *lease) snapshot(ctx context.Context) (map[string][]byte, error) {
-	if err := l.store.do(ctx, l.refused, &op{place: place{provider: l.provider}}); err != nil {
+	if err := l.store.do(ctx, l.refused, &op{place: l.place("")}); err != nil {
 		return nil, err
 	}
 	l.store.mu.RLock()
@@ -114,8 +98,8 @@ func (l *lease) snapshot(ctx context.Context) (map[string][]byte, error) {
 		return nil, err
 	}
 	encoded := map[string][]byte{}
-	err := l.store.file.view(func(tx *bolt.Tx) error {
-		bucket := tx.Bucket(providersBucket).Bucket([]byte(l.provider))
+	err := l.store.home.view(func(tx *bolt.Tx) error {
+		bucket := l.place("").in(tx)
 		if bucket == nil {
 			return nil
 		}
@@ -137,7 +121,7 @@ func (l *lease) Close() error {
 		return nil
 	}
 	l.end()
-	flush := &op{place: place{provider: l.provider}, done: make(chan error, 1)}
+	flush := &op{place: l.place(""), done: make(chan error, 1)}
 	s.writer.queue <- flush // doesn't wait long: the writer never stops emptying it
 	s.mu.Unlock()
 	return <-flush.done

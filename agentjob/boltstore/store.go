@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +20,8 @@ import (
 // Options are what a store may be given. The zero value is good.
 type Options struct {
 	// Keys seal what holds chat text. Open asks for them once and waits up to half
-	// a minute. Nil is a key file beside the store, its path with ".key" appended.
+	// a minute. Nil is a key file beside the store, its path with ".key" appended. It
+	// is made with a new key, unless records are there already that another key has sealed.
 	Keys secret.KeySource
 }
 
@@ -27,7 +30,7 @@ const keysWait = 30 * time.Second
 // A Store is an [agentjob.Store] in one bbolt file. Make it with [Open]. It is
 // safe for concurrent use.
 type Store struct {
-	file   *file
+	home   *home
 	sealer *secret.Sealer
 	writer *writer
 
@@ -40,24 +43,46 @@ type Store struct {
 
 var _ agentjob.Store = (*Store)(nil)
 
-// Open opens the store, or makes it and its folder. The error matches
-// [agentjob.ErrLeaseHeld] if another has it open for longer than a second, and
-// [agentjob.ErrStoreDamaged] if it can't be read.
-func Open(path string, opts Options) (*Store, error) {
-	f, err := openFile(path)
+// Open opens the store, or makes it and its folder. It reads the whole file, to find damage before
+// anything is claimed. The error matches [agentjob.ErrLeaseHeld] if another has the store
+// open for longer than a second, [agentjob.ErrStoreDamaged] if it can't be used, as a [*DamagedError],
+// and [secret.ErrKeyUnknown] if its key file is gone.
+func Open(path string, opts Options) (_ *Store, err error) {
+	h, err := enter(path)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Keys == nil {
-		opts.Keys = secret.FileKeys(path + ".key")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.leave())
+		}
+	}()
+	found, err := h.look()
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := h.sealer(opts.Keys, found)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store %s: %w", h.path, err)
+	}
+	if err := h.open(); err != nil {
+		return nil, err
+	}
+	return &Store{home: h, sealer: sealer, writer: newWriter(h), leases: map[string]*lease{}}, nil
+}
+
+func (h *home) sealer(keys secret.KeySource, found *contents) (*secret.Sealer, error) {
+	if keys == nil {
+		name := h.path + ".key"
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) && found.sealed > 0 {
+			return nil, fmt.Errorf("%w: the key file %s is gone, and it sealed the text of %d records: restore it from a backup, "+
+				"or go on without the records by calling boltstore.StartAfresh", secret.ErrKeyUnknown, name, found.sealed)
+		}
+		keys = secret.FileKeys(name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keysWait)
 	defer cancel()
-	sealer, err := secret.NewSealer(ctx, opts.Keys)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the store %s: %w", path, err), f.close())
-	}
-	return &Store{file: f, sealer: sealer, writer: newWriter(f), leases: map[string]*lease{}}, nil
+	return secret.NewSealer(ctx, keys)
 }
 
 var errClosed = errors.New("the store is closed")
@@ -93,8 +118,8 @@ func (s *Store) Provider(ctx context.Context, fingerprint string) (provider stri
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	err = s.file.view(func(tx *bolt.Tx) error {
-		provider = string(tx.Bucket(fingerprintsBucket).Get([]byte(fingerprint)))
+	err = s.home.view(func(tx *bolt.Tx) error {
+		provider = string(tx.Bucket([]byte(fingerprintsBucket)).Get([]byte(fingerprint)))
 		return nil
 	})
 	return provider, err
@@ -111,12 +136,7 @@ func (s *Store) BindProvider(ctx context.Context, fingerprint, provider string) 
 		}
 		return nil
 	}
-	return s.do(ctx, closed, &op{
-		place: place{bucket: "fingerprints", key: fingerprint},
-		apply: func(tx *bolt.Tx) error {
-			return tx.Bucket(fingerprintsBucket).Put([]byte(fingerprint), []byte(provider))
-		},
-	})
+	return s.do(ctx, closed, &op{action: put, place: place{bucket: fingerprintsBucket, key: fingerprint}, value: []byte(provider)})
 }
 
 // Close gives back all leases, makes everything durable and closes the file. If
@@ -136,7 +156,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	close(s.writer.queue)
 	<-s.writer.finished
-	return errors.Join(s.writer.left, s.file.close())
+	return errors.Join(s.writer.left, s.home.leave())
 }
 
 // do queues an operation, unless refused returns an error, and waits for

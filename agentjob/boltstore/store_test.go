@@ -1,16 +1,13 @@
 package boltstore_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	bolt "go.etcd.io/bbolt"
 
 	"github.com/agentjob/agentjob-go/agentjob"
 	"github.com/agentjob/agentjob-go/agentjob/boltstore"
@@ -48,7 +45,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	assert.Len(t, entries, 2, "only the store and its key, no temporary files")
+	assert.Len(t, entries, 3, "only the store, its key and its lock, no temporary files")
 }
 
 func TestSharedFolderOrFileIsRefusedWithTheFix(t *testing.T) {
@@ -73,79 +70,6 @@ func TestUnusableFolderIsAnError(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := boltstore.Open(filepath.Join(file, "folder", "store.db"), boltstore.Options{})
 	require.ErrorContains(t, err, "choose a place where this user may write")
-}
-
-func TestDamagedFilesAreReportedAndLeftAlone(t *testing.T) {
-	whole := newPath(t)
-	store := reopened(t, whole)
-	lease, err := store.Acquire(t.Context(), "agent-1")
-	require.NoError(t, err)
-	for _, id := range []string{"a", "b", "c"} {
-		require.NoError(t, lease.Put(t.Context(), agentjob.Record{
-			Provider: "agent-1", TaskID: id, State: agentjob.StateSaved,
-			Content: agentjob.Content{Response: bytes.Repeat([]byte(id), 20_000)},
-		}))
-	}
-	require.NoError(t, store.Close())
-	data, err := os.ReadFile(whole)
-	require.NoError(t, err)
-	page := os.Getpagesize()
-	require.Greater(t, len(data), 10*page)
-	zeroed := bytes.Clone(data)
-	clear(zeroed[2*page:])
-
-	for name, damaged := range map[string][]byte{
-		"empty":             {},
-		"one byte":          {0},
-		"text":              []byte(strings.Repeat("not a store\n", 5000)),
-		"cut in a page":     data[:page+page/2],
-		"cut to two pages":  data[:2*page],
-		"cut to five pages": data[:5*page],
-		"all zero":          make([]byte, len(data)),
-		"pages zero":        zeroed,
-		"of another use":    otherBolt(t, ""),
-		"a newer version":   otherBolt(t, "2"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "private", "store.db")
-			require.NoError(t, privatefile.EnsureDir(filepath.Dir(path)))
-			require.NoError(t, os.WriteFile(path, damaged, 0o600))
-			for range 2 { // the second time shows that the lock was given back
-				_, err := boltstore.Open(path, boltstore.Options{})
-				require.ErrorIs(t, err, agentjob.ErrStoreDamaged)
-				require.ErrorContains(t, err, path)
-				if name == "a newer version" {
-					require.ErrorContains(t, err, "newer version")
-				}
-			}
-			after, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(damaged, after), "the file was changed")
-			require.NoFileExists(t, path+".key")
-		})
-	}
-}
-
-// otherBolt returns a bbolt file with this format, or with no such bucket.
-func otherBolt(t *testing.T, format string) []byte {
-	path := newPath(t)
-	if format != "" {
-		require.NoError(t, reopened(t, path).Close())
-	}
-	require.NoError(t, privatefile.EnsureDir(filepath.Dir(path)))
-	db, err := bolt.Open(path, 0o600, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(func(tx *bolt.Tx) error {
-		if format == "" {
-			_, err := tx.CreateBucket([]byte("something"))
-			return err
-		}
-		return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte(format))
-	}))
-	require.NoError(t, db.Close())
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return data
 }
 
 func TestChatTextIsNotReadableInTheFile(t *testing.T) {
@@ -199,36 +123,6 @@ func TestKeysThatCantBeHadCloseTheFile(t *testing.T) {
 	_, err := boltstore.Open(path, boltstore.Options{Keys: secret.EnvKeys("BOLTSTORE_TEST_NO_SUCH_KEYS")})
 	require.ErrorContains(t, err, "BOLTSTORE_TEST_NO_SUCH_KEYS")
 	reopened(t, path)
-}
-
-func TestSwappedRecordsAreDamage(t *testing.T) {
-	path := newPath(t)
-	store := reopened(t, path)
-	lease, err := store.Acquire(t.Context(), "agent-1")
-	require.NoError(t, err)
-	require.NoError(t, lease.Put(t.Context(), childRecord("a")))
-	require.NoError(t, lease.Put(t.Context(), childRecord("b")))
-	require.NoError(t, store.Close())
-
-	db, err := bolt.Open(path, 0o600, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(func(tx *bolt.Tx) error {
-		records := tx.Bucket([]byte("providers")).Bucket([]byte("agent-1"))
-		return records.Put([]byte("a"), bytes.Clone(records.Get([]byte("b"))))
-	}))
-	require.NoError(t, db.Close())
-
-	lease, err = reopened(t, path).Acquire(t.Context(), "agent-1")
-	require.NoError(t, err)
-	var last error
-	for _, err := range lease.Records(t.Context()) {
-		last = err
-		if err != nil {
-			break
-		}
-	}
-	require.ErrorIs(t, last, agentjob.ErrStoreDamaged)
-	require.ErrorContains(t, last, `"b" is in the place of task "a"`)
 }
 
 func TestCloseTakesTheLeases(t *testing.T) {

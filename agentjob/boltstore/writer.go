@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 const (
@@ -17,29 +15,46 @@ const (
 	retryDelay = time.Second
 )
 
-// A place is what an operation writes: a later one of the same place makes it obsolete.
-type place struct{ bucket, provider, key string }
+// An action is what an operation does at its place.
+type action int
+
+const (
+	flush  action = iota // wait for all lazy writes of the place's provider
+	put                  // insert or replace the value
+	remove               // delete it
+)
 
 // An op is one operation on its way to the disk.
 type op struct {
-	place place
-	apply func(*bolt.Tx) error // nil: only wait for all lazy writes of the place's provider
-	lazy  bool                 // nobody waits for it
-	done  chan error           // has room for the result; nil if lazy
-	err   error
+	action action
+	place  place
+	value  []byte
+	lazy   bool       // nobody waits for it
+	done   chan error // has room for the result; nil if lazy
+	err    error
+}
+
+func (o *op) apply(e *edit) error {
+	switch o.action {
+	case put:
+		return e.put(o.place, o.value)
+	case remove:
+		return e.remove(o.place)
+	}
+	return nil
 }
 
 // A writer commits operations in the order of its queue, as many as wait in one transaction.
 type writer struct {
-	file     *file
+	home     *home
 	queue    chan *op
 	failing  atomic.Bool   // lazy writes failed, which are tried again: don't be lazy now
 	finished chan struct{} // closed at the end, when left is set
 	left     error
 }
 
-func newWriter(f *file) *writer {
-	w := &writer{file: f, queue: make(chan *op, maxBatch), finished: make(chan struct{})}
+func newWriter(h *home) *writer {
+	w := &writer{home: h, queue: make(chan *op, maxBatch), finished: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -111,7 +126,7 @@ func (w *writer) commit(batch []*op) (left []*op) {
 		if o.lazy {
 			continue
 		}
-		if o.apply == nil {
+		if o.action == flush {
 			o.err = failures(left, o.place.provider)
 		}
 		o.done <- o.err
@@ -123,14 +138,12 @@ func (w *writer) commit(batch []*op) (left []*op) {
 // tried one after the other, so that one which is too large for the disk
 // doesn't fail the others and a delete can still make room.
 func (w *writer) write(batch []*op) {
-	if !slices.ContainsFunc(batch, func(o *op) bool { return o.apply != nil }) {
+	if !slices.ContainsFunc(batch, func(o *op) bool { return o.action != flush }) {
 		return
 	}
-	err := w.file.update(func(tx *bolt.Tx) error {
+	err := w.home.edit(func(e *edit) error {
 		for _, o := range batch {
-			if o.apply != nil {
-				o.err = o.apply(tx)
-			}
+			o.err = o.apply(e)
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -33,8 +34,8 @@ func rec(id string, state agentjob.State, reason string) agentjob.Record {
 // onDisk returns the ids that are in the file, without asking the writer.
 func onDisk(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
-	require.NoError(t, s.file.view(func(tx *bolt.Tx) error {
-		bucket := tx.Bucket(providersBucket).Bucket([]byte("agent-1"))
+	require.NoError(t, s.home.view(func(tx *bolt.Tx) error {
+		bucket := place{providersBucket, "agent-1", ""}.in(tx)
 		if bucket == nil {
 			return nil
 		}
@@ -50,12 +51,12 @@ func fill(t *testing.T, s *Store) (empty func()) {
 	for _, size := range []int{100_000, 10} {
 		require.NoError(t, s.BindProvider(t.Context(), "filler", strings.Repeat("x", size)))
 	}
-	info, err := s.file.os.Stat()
+	info, err := s.home.file.os.Stat()
 	require.NoError(t, err)
 	limit := func(size int) {
-		tx, err := s.file.db.Begin(true) // keeps the writer out
+		tx, err := s.home.file.db.Begin(true) // keeps the writer out
 		require.NoError(t, err)
-		s.file.db.MaxSize = size
+		s.home.file.db.MaxSize = size
 		require.NoError(t, tx.Rollback())
 	}
 	limit(int(info.Size()))
@@ -91,12 +92,9 @@ func TestOneFailureInABatchIsNobodyElses(t *testing.T) {
 		if i == 7 {
 			size = len(huge)
 		}
-		o := &op{place: place{"providers", "agent-1", id}, done: make(chan error, 1)}
-		o.apply = func(tx *bolt.Tx) error {
-			if i == 13 {
-				return tx.Bucket(metaBucket).Put(nil, nil) // refused by bbolt within the transaction
-			}
-			return tx.Bucket(fingerprintsBucket).Put([]byte(id), make([]byte, size))
+		o := &op{action: put, place: place{bucket: fingerprintsBucket, key: id}, value: make([]byte, size), done: make(chan error, 1)}
+		if i == 13 {
+			o.place.key = "" // refused by bbolt within the transaction
 		}
 		batch = append(batch, o)
 	}
@@ -182,7 +180,7 @@ func TestRetryDoesNotOvertakeALaterWrite(t *testing.T) {
 
 func TestPutStopsWaitingWhenItsContextEnds(t *testing.T) {
 	store, lease := openTest(t)
-	tx, err := store.file.db.Begin(true) // the writer can't go on
+	tx, err := store.home.file.db.Begin(true) // the writer can't go on
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error)
@@ -203,13 +201,31 @@ func TestPutStopsWaitingWhenItsContextEnds(t *testing.T) {
 
 func TestPanicOfBoltIsAnErrorAndFinal(t *testing.T) {
 	store, lease := openTest(t)
-	err := store.file.update(func(*bolt.Tx) error { panic("page 7 is a duck") })
+	err := store.home.file.update(func(*bolt.Tx) error { panic("page 7 is a duck") })
 	require.ErrorIs(t, err, agentjob.ErrStoreDamaged)
 	require.ErrorIs(t, lease.Put(t.Context(), rec("a", agentjob.StateClaimed, "")), agentjob.ErrStoreDamaged)
 	_, err = store.Provider(t.Context(), "print")
 	require.ErrorIs(t, err, agentjob.ErrStoreDamaged)
 	require.NoError(t, store.Close())
-	again, err := Open(store.file.os.Name(), Options{})
+	again, err := Open(store.home.path, Options{})
 	require.NoError(t, err, "the lock was given back")
 	require.NoError(t, again.Close())
+}
+
+func TestSwappedRecordsAreDamage(t *testing.T) {
+	store, lease := openTest(t)
+	defer store.Close()
+	for _, id := range []string{"a", "b"} {
+		require.NoError(t, lease.Put(t.Context(), rec(id, agentjob.StateClaimed, "")))
+	}
+	require.NoError(t, store.home.file.update(func(tx *bolt.Tx) error {
+		records := place{providersBucket, "agent-1", ""}.in(tx)
+		return records.Put([]byte("a"), bytes.Clone(records.Get([]byte("b"))))
+	}))
+	var last error
+	for _, err := range lease.Records(t.Context()) {
+		last = err
+	}
+	require.ErrorIs(t, last, agentjob.ErrStoreDamaged)
+	require.ErrorContains(t, last, `"b" is in the place of task "a"`)
 }

@@ -1,0 +1,135 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/internal/privatefile"
+)
+
+const (
+	lockWait = time.Second
+	lockPoll = 20 * time.Millisecond
+)
+
+// A home is the place of a store. It holds the lock that is the one-worker rule: a file of its own, which
+// stays, since the store's file may be set aside or replaced by a compacted one.
+type home struct {
+	path string
+	lock *flock.Flock
+
+	mu   sync.RWMutex // held for writing while file is replaced
+	file *file
+}
+
+// enter takes the lock and removes what a crash left half made.
+func enter(path string) (*home, error) {
+	path, err := settled(path)
+	if err != nil {
+		return nil, err
+	}
+	h := &home{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	switch ok, err := h.lock.TryLockContext(ctx, lockPoll); {
+	case ok:
+	case errors.Is(err, context.DeadlineExceeded):
+		err = errHeld(path)
+		fallthrough
+	default:
+		return nil, errors.Join(fmt.Errorf("locking the store %s: %w", path, err), h.lock.Close())
+	}
+	if err := h.removePartial(); err != nil {
+		return nil, errors.Join(err, h.leave())
+	}
+	return h, nil
+}
+
+func errHeld(path string) error {
+	return fmt.Errorf("%w: %s is open in another worker; stop it, or use another file", agentjob.ErrLeaseHeld, path)
+}
+
+// settled returns the path, in a private folder, where the file itself is: one that is
+// reached by a symbolic link is locked, replaced and set aside there.
+func settled(path string) (string, error) {
+	if err := privatefile.EnsureDir(filepath.Dir(path)); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, nil
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the store %s: %w", path, err)
+	}
+	return target, privatefile.EnsureDir(filepath.Dir(target))
+}
+
+// leave closes what is open and gives the lock back.
+func (h *home) leave() error {
+	var err error
+	if h.file != nil {
+		err = h.file.close()
+	}
+	return errors.Join(err, h.lock.Close())
+}
+
+// partial is where a file is until it is complete.
+func (h *home) partial() string { return h.path + ".partial" }
+
+func (h *home) removePartial() error {
+	if err := os.Remove(h.partial()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing what a crash left: %w", err)
+	}
+	return nil
+}
+
+// publish gives the partial file, which is complete and on disk, the store's name.
+func (h *home) publish() error {
+	if err := os.Rename(h.partial(), h.path); err != nil {
+		return err
+	}
+	return privatefile.SyncDir(filepath.Dir(h.path))
+}
+
+// create makes an empty store, complete from the moment that it has its
+// name. So a file of no bytes is a damaged one and never a new one.
+func (h *home) create() error {
+	f, err := newFile(h.partial())
+	if err == nil {
+		err = f.close()
+	}
+	if err == nil {
+		err = h.publish()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("making the store %s: %w", h.path, err), h.removePartial())
+	}
+	return nil
+}
+
+// open opens the store's file, which has been looked at.
+func (h *home) open() (err error) {
+	h.file, err = openFile(h.path)
+	return err
+}
+
+func (h *home) view(do func(*bolt.Tx) error) error {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.file.view(do)
+}
+
+// edit is called by one goroutine at a time, the one that replaces the file.
+func (h *home) edit(do func(*edit) error) error { return h.file.edit(do) }

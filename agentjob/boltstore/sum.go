@@ -1,0 +1,104 @@
+package boltstore
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// A place is where an entry is: a later operation on the same place makes an earlier one
+// obsolete. Only places in the bucket providers have a provider.
+type place struct{ bucket, provider, key string }
+
+// The sum of a store is that of its entries, whatever their order: so it is kept by adding what
+// comes and subtracting what goes, and one that was altered, lost or moved by damage is noticed.
+func (p place) sum(value []byte) uint64 {
+	size := len(p.bucket) + len(p.provider) + len(p.key) + len(value)
+	text := make([]byte, 0, size+3*binary.MaxVarintLen64)
+	for _, part := range []string{p.bucket, p.provider, p.key} {
+		text = append(binary.AppendUvarint(text, uint64(len(part))), part...)
+	}
+	hash := sha256.Sum256(append(text, value...))
+	return binary.BigEndian.Uint64(hash[:])
+}
+
+var (
+	sumPlace    = place{bucket: metaBucket, key: "sum"}
+	formatPlace = place{bucket: metaBucket, key: "format"}
+	stalePlace  = place{bucket: metaBucket, key: "stale"}
+)
+
+// An edit is a transaction that keeps the sum. It also notes in the file that something was
+// deleted or replaced, which a free page still holds until the file is compacted.
+type edit struct {
+	tx    *bolt.Tx
+	sum   uint64
+	stale bool
+}
+
+func editing(tx *bolt.Tx, do func(*edit) error) error {
+	e := &edit{tx: tx}
+	meta := tx.Bucket([]byte(metaBucket))
+	if data := meta.Get([]byte(sumPlace.key)); len(data) == 8 {
+		e.sum = binary.BigEndian.Uint64(data)
+	}
+	noted := meta.Get([]byte(stalePlace.key)) != nil
+	if err := do(e); err != nil {
+		return err
+	}
+	if e.stale && !noted {
+		if err := e.put(stalePlace, []byte("yes")); err != nil {
+			return err
+		}
+	}
+	return meta.Put([]byte(sumPlace.key), binary.BigEndian.AppendUint64(nil, e.sum))
+}
+
+// in returns the bucket of the place, or nil if there is none.
+func (p place) in(tx *bolt.Tx) *bolt.Bucket {
+	bucket := tx.Bucket([]byte(p.bucket))
+	if bucket != nil && p.bucket == providersBucket {
+		return bucket.Bucket([]byte(p.provider))
+	}
+	return bucket
+}
+
+func (e *edit) put(p place, value []byte) error {
+	bucket := p.in(e.tx)
+	if bucket == nil {
+		var err error
+		if bucket, err = e.tx.Bucket([]byte(providersBucket)).CreateBucket([]byte(p.provider)); err != nil {
+			return err
+		}
+	}
+	var gone uint64
+	old := bucket.Get([]byte(p.key))
+	if old != nil {
+		gone = p.sum(old)
+	}
+	if err := bucket.Put([]byte(p.key), value); err != nil {
+		return err
+	}
+	e.sum += p.sum(value) - gone
+	e.stale = e.stale || old != nil
+	return nil
+}
+
+func (e *edit) remove(p place) error {
+	bucket := p.in(e.tx)
+	if bucket == nil {
+		return nil
+	}
+	old := bucket.Get([]byte(p.key))
+	if old == nil {
+		return nil
+	}
+	gone := p.sum(old)
+	if err := bucket.Delete([]byte(p.key)); err != nil {
+		return err
+	}
+	e.sum -= gone
+	e.stale = true
+	return nil
+}
