@@ -1,0 +1,425 @@
+package agentjob_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/agentjob/agentjobtest"
+	"github.com/agentjob/agentjob-go/connections/secret"
+)
+
+// A trial is a schedule that is being run: the platform, the store, the worker's lives one after the
+// other, and what is known of every task. Its hooks see each write, request, call and event.
+type trial struct {
+	plan     schedule
+	sabotage sabotage
+	srv      *agentjobtest.Server
+	agent    *agentjobtest.Agent
+	store    *agentjobtest.Store
+
+	mu      sync.Mutex
+	broken  []string // promises, in the order in which they were seen to be broken
+	errands []*errand
+	byID    map[string]*errand
+	lives   []*life
+	current *life // nil between two lives
+	over    bool  // no more lives
+
+	calls sync.WaitGroup // of handlers
+
+	clock   atomic.Int64 // how far the platform's is ahead of ours; read under its lock
+	trouble [3]trouble   // of the store, Ready and Acquire
+	traps   []step       // that have not sprung
+	faults  []*agentjobtest.Injection
+}
+
+// What can be in trouble.
+const (
+	storeTrouble = iota
+	readyTrouble
+	acquireTrouble
+)
+
+// A trouble is how something goes wrong for a while.
+type trouble struct {
+	how   string // "" while it is well
+	state agentjob.State
+	over  chan struct{} // closed when it is well again
+}
+
+// An errand is a task from its message to its end.
+type errand struct {
+	number    int
+	id        string
+	message   *agentjobtest.Message
+	step      step
+	cancelled bool
+
+	// What the store took.
+	record  agentjob.Record // the latest; State "" for none
+	holders []*life         // that wrote it while it was open
+	ender   *life           // that ended it
+	reply   []byte          // the bytes of the first saved record
+
+	runs     int   // of the handler, not of Resume
+	resumed  int   // of the latest run of Resume
+	arrived  *life // that read it whole in a poll's answer
+	refusals []int // statuses of refusals of the reply, read whole
+}
+
+// trialLimits: what the model calls too long or too much.
+const (
+	restartAfter    = 5 * time.Second
+	faultsLast      = 5 * time.Minute  // of the requests that they met: the longest delay and poll
+	stopTakes       = 20 * time.Second // a stuck handler's grace and what is left to write
+	drainTakes      = 30*time.Second + stopTakes
+	requestsAtFirst = 200
+	requestsAMinute = 250
+	maxBroken       = 20
+)
+
+// run runs a schedule in a bubble of its own and returns the broken promises.
+func (s schedule) run(t *testing.T, by sabotage) (broken []string) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &trial{plan: s, sabotage: by, byID: map[string]*errand{}, store: agentjobtest.NewStore()}
+		settings := agentjobtest.Settings{
+			Now:                func() time.Time { return time.Now().Add(time.Duration(x.clock.Load())) },
+			MaxConcurrentChats: s.Chats, Deadline: time.Duration(s.Deadline), NoResponseIdempotency: s.Forgetful,
+			Shape: s.Shape, Empty: s.Empty, CamelCase: s.CamelCase, DeadlineInTask: s.DeadlineInTask,
+		}
+		if by.platform != nil {
+			by.platform(&settings)
+		}
+		x.srv = agentjobtest.NewPipeServer(settings)
+		defer x.srv.Close()
+		x.agent = x.srv.AddAgent("Test agent")
+		x.begin()
+		start := time.Now()
+		for _, st := range s.Steps {
+			<-time.After(time.Until(start.Add(time.Duration(st.At))))
+			synctest.Wait()
+			x.do(st)
+		}
+		synctest.Wait()
+		x.settle()
+		x.calls.Wait() // handlers that ignored their context; the bubble fails if anything else is left
+		for _, l := range x.lives {
+			<-l.done
+		}
+		synctest.Wait()
+		x.checkAll()
+		broken = x.broken
+	})
+	return broken
+}
+
+// breaks notes a broken promise. x.mu is held.
+func (x *trial) breaks(promise, format string, args ...any) {
+	if len(x.broken) < maxBroken {
+		x.broken = append(x.broken, promise+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// do makes one step happen.
+func (x *trial) do(s step) {
+	switch s.Do {
+	case "send":
+		x.send(s)
+	case "cancel":
+		if e := x.errand(s.Task); e != nil {
+			x.mu.Lock()
+			e.cancelled = true
+			x.mu.Unlock()
+			e.message.Cancel()
+		}
+	case "again":
+		if e := x.errand(s.Task); e != nil {
+			x.srv.HandOutAgain(e.message.ID)
+		}
+	case "fault":
+		x.faults = append(x.faults, x.srv.Inject(agentjobtest.Fault{
+			Route: s.Route, Kind: s.Kind, Times: s.Times, Skip: s.Skip, Delay: time.Duration(s.Delay),
+			Status: s.Status, Body: s.Body, RetryAfter: s.RetryAfter, ContentType: contentType(s.Body),
+		}))
+	case "jump":
+		x.clock.Add(int64(s.For))
+		x.srv.Configure(func(*agentjobtest.Settings) {}) // whoever waits looks at the clock
+	case "store":
+		x.begets(storeTrouble, s)
+	case "ready":
+		x.begets(readyTrouble, s)
+	case "acquire":
+		x.begets(acquireTrouble, s)
+	case "crash at write", "crash at request":
+		x.mu.Lock()
+		x.traps = append(x.traps, s)
+		x.mu.Unlock()
+	default:
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.current != nil {
+			x.current.end(s.Do)
+		}
+	}
+}
+
+func contentType(body string) string {
+	if strings.HasPrefix(body, "<") {
+		return "text/html"
+	}
+	return ""
+}
+
+// errand returns one of the tasks sent so far, nil if there is none.
+func (x *trial) errand(n int) *errand {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.errands) == 0 {
+		return nil
+	}
+	return x.errands[n%len(x.errands)]
+}
+
+func (x *trial) send(s step) *errand {
+	x.mu.Lock()
+	e := &errand{number: len(x.errands), step: s}
+	e.id = fmt.Sprintf("task-%d.", e.number) // no id is part of another
+	x.errands = append(x.errands, e)
+	x.byID[e.id] = e
+	x.mu.Unlock()
+	text := "Hello"
+	if s.How == "unasked" {
+		text = " "
+	}
+	m, err := x.srv.User("alice").Chat(x.agent).SendMessage(agentjobtest.MessageOptions{ID: e.id, Text: text, Queue: true})
+	if err != nil {
+		panic(err) // an id that is new and a text
+	}
+	e.message = m
+	return e
+}
+
+// begets begins a trouble, which ends after its time or with the next one.
+func (x *trial) begets(what int, s step) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.heal(what)
+	well := make(chan struct{})
+	x.trouble[what] = trouble{how: s.How, state: s.State, over: well}
+	time.AfterFunc(time.Duration(s.For), func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.trouble[what].over == well {
+			x.heal(what)
+		}
+	})
+}
+
+// heal ends a trouble. x.mu is held.
+func (x *trial) heal(what int) {
+	if x.trouble[what].over != nil {
+		close(x.trouble[what].over)
+	}
+	x.trouble[what] = trouble{}
+}
+
+// settle ends all faults and lets time pass until everything is over, or should be.
+func (x *trial) settle() {
+	for _, f := range x.faults {
+		f.Clear()
+	}
+	x.mu.Lock()
+	for what := range x.trouble {
+		x.heal(what)
+	}
+	x.traps = nil
+	limit := 4*time.Hour + time.Duration(len(x.errands)+1)*time.Duration(x.plan.Deadline)
+	for _, s := range x.plan.Steps {
+		if s.Do == "jump" {
+			limit += max(time.Duration(s.For), -time.Duration(s.For))
+		}
+	}
+	x.mu.Unlock()
+	<-time.After(faultsLast)
+	synctest.Wait()
+	last := x.send(step{How: "answer"})
+	for waited := time.Duration(0); !x.settled() && waited < limit; waited += time.Minute {
+		<-time.After(time.Minute)
+		synctest.Wait()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if last.record.End != agentjob.EndDelivered {
+		x.breaks(goesOn, "a message sent when all was well again is %q here and %s there", last.record.State, last.message.Status())
+	}
+	x.over = true
+	if l := x.current; l != nil {
+		l.end("drain")
+		asked := time.Now()
+		x.mu.Unlock()
+		<-l.done
+		synctest.Wait()
+		x.mu.Lock()
+		if x.settledLocked() && (l.err != nil || time.Since(asked) > time.Second) {
+			x.breaks(endsInTime, "with nothing to do the drain took %v and returned: %v", time.Since(asked), l.err)
+		}
+	} else {
+		x.breaks(goesOn, "there is no worker")
+	}
+}
+
+func (x *trial) settled() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.settledLocked()
+}
+
+func (x *trial) settledLocked() bool {
+	for _, e := range x.errands {
+		if e.message.Status() == agentjobtest.StatusQueued || e.record.State != agentjob.StateEnded && e.record.State != "" {
+			return false
+		}
+		if e.record.State == "" && e.message.Status() == agentjobtest.StatusProcessing {
+			return false // lost on its way, or about to arrive
+		}
+	}
+	return x.current != nil
+}
+
+// A life is one worker, from its start to the return of Run or the crash.
+type life struct {
+	x      *trial
+	number int
+	worker *agentjob.Worker
+	alive  context.Context // its requests'
+	kill   context.CancelFunc
+	done   chan struct{} // closed when Run has returned
+	err    error         // what it returned
+
+	began                      time.Time
+	holds                      bool                 // the lease, or held it
+	lost                       bool                 // it was taken away
+	dead                       bool                 // crashed: whatever it still does does not happen
+	asked                      string               // how it was asked to end first: drain, stop or lose lease
+	askedAt                    time.Time            // when
+	stopped                    time.Time            // when it was asked to stop, maybe while draining
+	shut                       map[string]time.Time // why nothing may be claimed or beaten, since when
+	unavailable, unavailableAt time.Time            // until when a handler has said that it is, and since when
+
+	polling, running, acquired int
+	requests                   int
+	accepted                   map[*errand]bool
+	events                     []agentjob.Event
+}
+
+// begin starts a worker, if none runs and another is wanted.
+func (x *trial) begin() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over || x.current != nil {
+		return
+	}
+	l := &life{
+		x: x, number: len(x.lives), began: time.Now(), done: make(chan struct{}),
+		shut: map[string]time.Time{"it was not ready yet": {}}, accepted: map[*errand]bool{},
+	}
+	l.alive, l.kill = context.WithCancel(context.Background())
+	var transport http.RoundTripper = wire{l, x.srv.Client().Transport}
+	if x.sabotage.transport != nil {
+		transport = x.sabotage.transport(transport)
+	}
+	client, err := agentjob.NewClient(agentjob.ClientConfig{BaseURL: x.srv.URL, APIKey: secret.New(x.agent.Key), HTTPClient: &http.Client{Transport: transport}})
+	if err != nil {
+		panic(err)
+	}
+	cfg := agentjob.Config{
+		Client: client, Store: disk{x.store, l}, Handler: agentjob.HandlerFunc(l.handle), Observe: l.observe,
+		Ready: l.ready, Acquire: l.acquire, Concurrency: x.plan.Concurrency, Backlog: x.plan.Backlog, PollWait: time.Minute,
+	}
+	if x.plan.Resume {
+		cfg.Resume = l.handle
+	}
+	if x.sabotage.config != nil {
+		x.sabotage.config(&cfg)
+	}
+	l.worker, err = agentjob.NewWorker(cfg)
+	if err != nil {
+		panic(err)
+	}
+	x.lives, x.current = append(x.lives, l), l
+	l.weighBacklog()
+	go func() {
+		err := l.worker.Run(context.Background())
+		l.ended(err)
+	}()
+}
+
+// end asks the worker to end, or ends it. x.mu is held.
+func (l *life) end(how string) {
+	if how == "crash" {
+		l.crash()
+		return
+	}
+	if how == "lose lease" {
+		if !l.holds {
+			return // nobody to take it from
+		}
+		l.lost = true
+	}
+	if l.asked == "" {
+		l.asked, l.askedAt = how, time.Now()
+	}
+	if how != "drain" && l.stopped.IsZero() {
+		l.stopped = time.Now()
+	}
+	l.shut["it was asked to "+how] = time.Now()
+	switch {
+	case how == "lose lease":
+		l.x.store.LoseLease(l.x.agent.ID)
+	case how == "stop":
+		l.worker.Stop()
+	case !l.x.sabotage.neverDrains:
+		l.worker.Drain()
+	}
+}
+
+// crash makes nothing that the worker still does happen, as for a process that was killed, and
+// starts another. x.mu is held.
+func (l *life) crash() {
+	if l.dead || l.x.current != l {
+		return
+	}
+	l.dead = true
+	l.x.current = nil
+	l.x.store.Crash()
+	l.kill()
+	l.worker.Stop()
+	time.AfterFunc(restartAfter, l.x.begin)
+}
+
+// ended notes that Run has returned.
+func (l *life) ended(err error) {
+	x := l.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l.err = err
+	close(l.done)
+	if l.dead {
+		return // nobody is there to whom it returns
+	}
+	l.checkEnd()
+	l.kill()
+	x.current = nil
+	time.AfterFunc(restartAfter, x.begin)
+}
+
+var errTrouble = fmt.Errorf("in trouble: %w", syscall.ENOSPC)
