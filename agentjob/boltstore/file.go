@@ -27,12 +27,12 @@ type file struct {
 
 // openFile opens a file that has been verified.
 func openFile(path string) (*file, error) {
-	return open(path, os.O_RDWR, &bolt.Options{})
+	return open(path, os.O_RDWR, bolt.Options{})
 }
 
 // newFile makes a file that is an empty store.
-func newFile(path string) (*file, error) {
-	f, err := open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, &bolt.Options{})
+func newFile(path string, opts bolt.Options) (*file, error) {
+	f, err := open(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func newFile(path string) (*file, error) {
 	return f, nil
 }
 
-func open(path string, flags int, opts *bolt.Options) (*file, error) {
+func open(path string, flags int, opts bolt.Options) (*file, error) {
 	f := &file{}
 	opts.Timeout = boltWait
 	opts.FreelistType = bolt.FreelistMapType // the array gets slow when many pages are free
@@ -59,7 +59,7 @@ func open(path string, flags int, opts *bolt.Options) (*file, error) {
 		return f.os, err
 	}
 	err := f.guard(func() (err error) {
-		f.db, err = bolt.Open(path, 0o600, opts)
+		f.db, err = bolt.Open(path, 0o600, &opts)
 		return err
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {

@@ -106,7 +106,7 @@ func (h *home) publish() error {
 // create makes an empty store, complete from the moment that it has its
 // name. So a file of no bytes is a damaged one and never a new one.
 func (h *home) create() error {
-	f, err := newFile(h.partial())
+	f, err := newFile(h.partial(), bolt.Options{})
 	if err == nil {
 		err = f.close()
 	}
