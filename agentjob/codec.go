@@ -79,8 +79,8 @@ func EncodeRecord(rec Record, sealer *secret.Sealer) ([]byte, error) {
 }
 
 // DecodeRecord is the inverse of [EncodeRecord]; times come back in UTC. Its errors match
-// [ErrStoreDamaged], and [secret.ErrKeyUnknown] if the content was sealed
-// with a key that the sealer doesn't have. The caller compares the record's Provider and TaskID
+// [ErrStoreDamaged], and also [ErrStoreNewer] or, if the content was sealed with a key that the
+// sealer doesn't have, [secret.ErrKeyUnknown]: such a record is whole. The caller compares the record's Provider and TaskID
 // with the place where it was found.
 func DecodeRecord(data []byte, sealer *secret.Sealer) (Record, error) {
 	line, sealed, hasContent := bytes.Cut(data, []byte("\n"))
@@ -117,7 +117,7 @@ func decodeEnvelope(line []byte) (envelope, error) {
 		return envelope{}, fmt.Errorf("its envelope: %w", err)
 	}
 	if version.Format > recordFormat {
-		return envelope{}, fmt.Errorf("a newer version of this program wrote it (format %d, this one reads %d): update this program", version.Format, recordFormat)
+		return envelope{}, fmt.Errorf("%w (it has format %d, this one reads %d)", ErrStoreNewer, version.Format, recordFormat)
 	}
 	if version.Format != recordFormat {
 		return envelope{}, errors.New("its envelope has no format version")

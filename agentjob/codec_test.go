@@ -126,7 +126,7 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 
 	const rest = `"provider":"p","taskId":"t","state":"claimed","claimedAt":"2026-11-09T00:00:00Z"}`
 	for text, want := range map[string]string{
-		`{"format":2,"taskId":7}`:           "a newer version of this program wrote it (format 2",
+		`{"format":2,"taskId":7}`:           "a newer version of this program wrote it: update this program (it has format 2",
 		`{"format":0,` + rest:               "no format version",
 		`{` + rest:                          "no format version",
 		``:                                  "unexpected end",
@@ -143,6 +143,8 @@ func TestDecodeSaysWhatIsWrong(t *testing.T) {
 	}
 	_, err = agentjob.DecodeRecord([]byte(`{"format":1,`+rest), sealer)
 	require.NoError(t, err)
+	_, err = agentjob.DecodeRecord([]byte(`{"format":2}`), sealer)
+	require.ErrorIs(t, err, agentjob.ErrStoreNewer)
 }
 
 func TestEncodeRefusesWhatCouldNotBeRead(t *testing.T) {

@@ -44,6 +44,9 @@ var (
 	ErrLeaseLost = errors.New("the lease was lost")
 	// ErrStoreDamaged: the records can't be read; nothing is claimed until an operator has looked.
 	ErrStoreDamaged = errors.New("the store is damaged")
+	// ErrStoreNewer: a newer version of this program wrote the records. They are fine, so they stay
+	// where they are; the error matches ErrStoreDamaged, too.
+	ErrStoreNewer = errors.New("a newer version of this program wrote it: update this program")
 	// ErrTaskExpired is the cause of a task context that ended at the platform's deadline.
 	ErrTaskExpired = errors.New("the task's deadline passed")
 	// ErrTaskCancelled is the cause of a task context that ended because the platform no longer wants a reply.

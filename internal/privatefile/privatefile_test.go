@@ -201,3 +201,18 @@ func TestEnsureDirAcceptsASharedParent(t *testing.T) {
 	require.NoError(t, os.Chmod(parent, 0o755))
 	require.NoError(t, privatefile.EnsureDir(filepath.Join(parent, "private")))
 }
+
+func TestLeftoversOfACrashAreRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "odd [name]*")
+	require.NoError(t, privatefile.EnsureDir(dir))
+	require.NoError(t, privatefile.WriteFile(filepath.Join(dir, "file"), []byte("kept")))
+	for range 3 { // as WriteFile makes them
+		left, err := os.CreateTemp(dir, ".new-*")
+		require.NoError(t, err)
+		require.NoError(t, left.Close())
+	}
+	require.NoError(t, privatefile.RemoveLeftovers(dir))
+	onlyFile(t, dir, "file")
+	require.NoError(t, privatefile.RemoveLeftovers(dir))
+	require.ErrorIs(t, privatefile.RemoveLeftovers(filepath.Join(dir, "none")), fs.ErrNotExist)
+}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // WriteFile durably replaces or makes a file of mode 0600. On an error the
@@ -22,6 +23,26 @@ func Create(path string, data []byte) error {
 	return write(path, data, os.Link)
 }
 
+// RemoveLeftovers removes the temporary files that a process left in a folder when it was killed in
+// WriteFile or Create. None may be writing there.
+func RemoveLeftovers(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), tempPrefix) {
+			continue
+		}
+		if gone := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("removing what a crash left in %s: %w", dir, err)
+	}
+	return nil
+}
+
+const tempPrefix = ".new-"
+
 // write fills a temporary file beside path, which publish gives its name.
 func write(path string, data []byte, publish func(temp, path string) error) (err error) {
 	defer func() {
@@ -30,7 +51,7 @@ func write(path string, data []byte, publish func(temp, path string) error) (err
 		}
 	}()
 	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, ".new-*") // made with mode 0600
+	temp, err := os.CreateTemp(dir, tempPrefix+"*") // made with mode 0600
 	if err != nil {
 		return err
 	}
