@@ -32,6 +32,11 @@ const (
 	goesOn       = "when all is well again the worker serves again"
 )
 
+var promises = []string{
+	runsOnce, claimedFirst, arrives, savedFirst, sameBytes, shownOnce, sentNoMore, delivers, keepsText,
+	ends, onlyWhenAble, withinSlots, endsInTime, reports, noHotLoop, goesOn,
+}
+
 // recorded notes a record that the store has taken. x.mu is held.
 func (l *life) recorded(rec agentjob.Record) {
 	x := l.x

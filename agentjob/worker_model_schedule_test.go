@@ -166,7 +166,7 @@ var deeds = []struct {
 	}},
 	{"crash at request", 2, func(t *rapid.T, s *step) {
 		s.How = draw(t, "how", "before", "after")
-		s.Route = rapid.SampledFrom(workerRoutes).Draw(t, "route")
+		s.Route = draw(t, "route", workerRoutes...)
 		s.Skip = rapid.IntRange(0, 3).Draw(t, "skip")
 	}},
 }
@@ -177,7 +177,7 @@ var workerRoutes = []agentjobtest.Route{
 }
 
 func drawFault(t *rapid.T, s *step) {
-	s.Route = rapid.SampledFrom(workerRoutes).Draw(t, "route")
+	s.Route = draw(t, "route", append(workerRoutes, agentjobtest.RouteRespond, agentjobtest.RouteRespond, agentjobtest.RoutePoll)...)
 	s.Kind = draw(t, "kind", agentjobtest.Answer, agentjobtest.AnswerAfter, agentjobtest.Slow, agentjobtest.CutBefore,
 		agentjobtest.CutAfter, agentjobtest.Truncate, agentjobtest.Redirect, agentjobtest.WrongTaskID, agentjobtest.Endless)
 	s.Times = draw(t, "times", 1, 2, 5, 0)
@@ -214,7 +214,7 @@ func minutes(n int) span { return span(time.Duration(n) * time.Minute) }
 var schedules = rapid.Custom(func(t *rapid.T) schedule {
 	s := schedule{
 		Concurrency:    draw(t, "concurrency", 1, 2, 5),
-		Backlog:        draw(t, "backlog", 100, 2, 1),
+		Backlog:        draw(t, "backlog", 100, 2, 1, 1),
 		Resume:         rapid.Bool().Draw(t, "resume"),
 		Chats:          draw(t, "chats", 100, 2),
 		Deadline:       draw(t, "deadline", minutes(30), minutes(5), seconds(50)),

@@ -20,13 +20,15 @@ var replay = flag.String("schedule", "", "a file with a schedule for TestModelRe
 //	go test ./agentjob -run ModelReplay -schedule FILE
 //
 // The worker draws its back-offs at random, so that a schedule may have to be replayed a few times.
-func TestModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+func TestModel(t *testing.T) { rapid.Check(t, checked(t, sabotage{})) }
+
+func checked(t *testing.T, by sabotage) func(*rapid.T) {
+	return func(rt *rapid.T) {
 		s := schedules.Draw(rt, "schedule")
-		if broken := s.run(t, sabotage{}); len(broken) > 0 {
+		if broken := s.run(t, by); len(broken) > 0 {
 			rt.Fatalf("%s\nby the schedule\n%s", strings.Join(broken, "\n"), s)
 		}
-	})
+	}
 }
 
 func TestModelReplay(t *testing.T) {

@@ -266,7 +266,12 @@ func (x *trial) settle() {
 		l.end("drain")
 		asked := time.Now()
 		x.mu.Unlock()
-		<-l.done
+		select {
+		case <-l.done:
+		case <-time.After(drainTakes):
+			l.worker.Stop()
+			<-l.done // which says that it was late
+		}
 		synctest.Wait()
 		x.mu.Lock()
 		if x.settledLocked() && (l.err != nil || time.Since(asked) > time.Second) {
