@@ -60,15 +60,18 @@ func newRun(w *Worker, provider string, lease Lease, ctx context.Context) *run {
 	return r
 }
 
-// fail ends the run with a reason; the first one counts. Hard also cancels what
-// is under way. Claiming ends at once: the caller is about to free its slot, and what a poll
+// fail ends the run with a reason; the first one counts, and that a handler is stuck
+// besides. Hard also cancels what is under way. Claiming ends at once: the caller is about to free its slot, and what a poll
 // claimed into it would be lost.
 func (r *run) fail(err error, hard bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reason == nil {
+	switch {
+	case r.reason == nil:
 		r.reason = err
 		close(r.failed)
+	case errors.Is(err, ErrHandlerStuck) && !errors.Is(r.reason, ErrHandlerStuck):
+		r.reason = errors.Join(r.reason, err)
 	}
 	r.claiming.end(err)
 	if hard {

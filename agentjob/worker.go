@@ -57,8 +57,8 @@ func (w *Worker) Stop() { w.stopping.send() }
 // time-out interrupted tasks or left saved replies undelivered; and otherwise
 // why it can't go on: [ErrUnauthorized] or [ErrForbidden] when the platform
 // refuses the key, [ErrLeaseHeld] when another worker has the records,
-// [ErrLeaseLost], [ErrStoreDamaged], or [ErrHandlerStuck] when a function of
-// the caller's ignores its context. That function's goroutine is then left behind;
+// [ErrLeaseLost], [ErrStoreDamaged], or, maybe besides, [ErrHandlerStuck] when a function
+// of the caller's ignores its context. That function's goroutine is then left behind;
 // nothing else is.
 func (w *Worker) Run(ctx context.Context) error {
 	if !w.used.CompareAndSwap(false, true) {

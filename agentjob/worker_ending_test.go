@@ -42,3 +42,19 @@ func TestTaskIsExpiredInTheSecondOfItsDeadline(t *testing.T) {
 		require.Equal(t, agentjob.EndExpired, w.record(m.ID).End)
 	})
 }
+
+// Whatever ended the run first, its error tells of a goroutine that is left behind.
+func TestStuckHandlerIsToldBesideTheReasonOfTheEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		r := w.run(func(context.Context, *agentjob.Task) (*agentjob.Reply, error) {
+			w.pass(time.Hour)
+			return agentjob.Text("too late"), nil
+		})
+		w.claimed(w.send("stuck"))
+		w.store.LoseLease(w.agent.ID)
+		err := r.wait()
+		require.ErrorIs(t, err, agentjob.ErrLeaseLost)
+		require.ErrorIs(t, err, agentjob.ErrHandlerStuck)
+		w.pass(time.Hour)
+	})
+}
