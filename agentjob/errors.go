@@ -42,6 +42,8 @@ var (
 	ErrLeaseHeld = errors.New("another worker holds this provider's lease")
 	// ErrLeaseLost: the lease is no longer ours; nothing more may be written.
 	ErrLeaseLost = errors.New("the lease was lost")
+	// ErrStoreFull: the store has reached its size limit. It works again when there is room.
+	ErrStoreFull = errors.New("the store is full")
 	// ErrStoreDamaged: the records can't be read; nothing is claimed until an operator has looked.
 	ErrStoreDamaged = errors.New("the store is damaged")
 	// ErrStoreNewer: a newer version of this program wrote the records. They are fine, so they stay

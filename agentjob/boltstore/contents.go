@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agentjob/agentjob-go/agentjob"
 )
 
 // The layout of a file: meta holds the format, the sum and the note that something is
@@ -80,7 +82,7 @@ func (c *contents) judge() error {
 	}
 	switch n, err := strconv.Atoi(string(c.format)); {
 	case err == nil && n > format:
-		return fmt.Errorf("%w: a newer version of this program wrote it (format %d, this one reads %d); update this program", errNotOurs, n, format)
+		return fmt.Errorf("%w: %w (it has format %d, this one reads %d)", errNotOurs, agentjob.ErrStoreNewer, n, format)
 	case n != format:
 		return fmt.Errorf("%w: it has format %q, which no published version of this program wrote (this one reads %d)", errNotOurs, c.format, format)
 	case len(c.stored) != 8 || binary.BigEndian.Uint64(c.stored) != c.sum:

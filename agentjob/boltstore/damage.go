@@ -14,7 +14,7 @@ import (
 )
 
 // A DamagedError says that a store's file can't be used, and where it is now. It matches
-// [agentjob.ErrStoreDamaged]. Open returns it, at each start, until an operator has decided; its text says what to do.
+// [agentjob.ErrStoreDamaged], and also [agentjob.ErrStoreNewer] if that is all that is wrong. Open returns it, at each start, until an operator has decided; its text says what to do.
 type DamagedError struct {
 	Path     string // of the store
 	SetAside string // where the damaged file is now; "" if it was left in place
@@ -23,7 +23,7 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string {
 	if e.SetAside == "" {
-		return fmt.Sprintf("%v: %s: %v; it was left as it is, and nothing is claimed", agentjob.ErrStoreDamaged, e.Path, e.Err)
+		return fmt.Sprintf("the store %s can't be used: %v; it was left as it is, and nothing is claimed", e.Path, e.Err)
 	}
 	return fmt.Sprintf("%v: %s: %v; it was set aside as %s, and nothing is claimed: restore the store from a backup, or go on "+
 		"without its records (replies in it are not delivered, and tasks in it may run again) by calling boltstore.StartAfresh or moving the file to another folder",

@@ -2,6 +2,7 @@ package boltstore_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -273,6 +274,7 @@ func TestFilesOfOthersAreLeftInPlace(t *testing.T) {
 				require.ErrorIs(t, err, agentjob.ErrStoreDamaged)
 				require.ErrorContains(t, err, path)
 				require.ErrorContains(t, err, c.text)
+				require.Equal(t, c.format == "3", errors.Is(err, agentjob.ErrStoreNewer))
 			}
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)

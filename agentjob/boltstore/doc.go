@@ -39,6 +39,21 @@
 // aside is never deleted. A whole file of a newer version or of another program is refused
 // in the same way and left in place.
 //
+// # Size
+//
+// [Options].MaxSize bounds the file. At three quarters of it new claims are refused
+// with [agentjob.ErrStoreFull], at seven eighths saved replies; ends and deletes go on, and make room. A worker
+// with such a store claims nothing, delivers what it has, and claims again when there is room. Full disks
+// are met in the same way: what can't be written is refused, and tried again within a second.
+//
+// # Compaction
+//
+// Within five minutes after something was deleted or replaced, and at Open and Close, the file is
+// replaced by a copy without it, made beside it with ".partial" appended; on Windows at Open and Close
+// only. Then it is in no file any more, though the disk may still have it in blocks that are free. Writes go on
+// meanwhile. If there is no room for the copy the store goes on as it is and tries again each minute; if
+// Close can't compact either, its error says so. A crash in the middle leaves the old file or the new one.
+//
 // # Errors
 //
 // [agentjob.ErrLeaseHeld] when another has the file or the provider,
@@ -49,7 +64,7 @@
 //
 // A folder that is not there is made private (0700); one that others may enter is refused. The file is 0600. What holds chat text is
 // sealed with the keys of [Options]; without it, ids, states and times are
-// readable. Pages of deleted records are reused, not wiped at once.
+// readable. What was deleted leaves the file when that is compacted, as above.
 //
 // # Compatibility
 //

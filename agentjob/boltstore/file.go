@@ -42,7 +42,8 @@ func newFile(path string, opts bolt.Options) (*file, error) {
 				return err
 			}
 		}
-		return editing(tx, func(e *edit) error { return e.put(formatPlace, fmt.Append(nil, format)) })
+		e := newEdit(tx)
+		return errors.Join(e.put(formatPlace, fmt.Append(nil, format)), e.finish())
 	})
 	if err != nil {
 		return nil, errors.Join(err, f.close())
@@ -96,8 +97,18 @@ func (f *file) update(do func(*bolt.Tx) error) error {
 	return f.guard(func() error { return f.db.Update(do) })
 }
 
-func (f *file) edit(do func(*edit) error) error {
-	return f.update(func(tx *bolt.Tx) error { return editing(tx, do) })
+// edit reports whether it left something stale.
+func (f *file) edit(do func(*edit) error) (stale bool, err error) {
+	err = f.update(func(tx *bolt.Tx) error {
+		e := newEdit(tx)
+		err := do(e)
+		if err == nil {
+			err = e.finish()
+		}
+		stale = e.stale
+		return err
+	})
+	return stale, err
 }
 
 func (f *file) close() error {

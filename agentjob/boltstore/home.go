@@ -25,8 +25,9 @@ const (
 // A home is the place of a store. It holds the lock that is the one-worker rule: a file of its own, which
 // stays, since the store's file may be set aside or replaced by a compacted one.
 type home struct {
-	path string
-	lock *flock.Flock
+	path    string
+	lock    *flock.Flock
+	maxSize int64
 
 	mu   sync.RWMutex // held for writing while file is replaced
 	file *file
@@ -121,8 +122,10 @@ func (h *home) create() error {
 
 // open opens the store's file, which has been looked at.
 func (h *home) open() (err error) {
-	h.file, err = openFile(h.path)
-	return err
+	if h.file, err = openFile(h.path); err != nil {
+		return err
+	}
+	return h.file.limit(h.maxSize)
 }
 
 func (h *home) view(do func(*bolt.Tx) error) error {
@@ -132,4 +135,15 @@ func (h *home) view(do func(*bolt.Tx) error) error {
 }
 
 // edit is called by one goroutine at a time, the one that replaces the file.
-func (h *home) edit(do func(*edit) error) error { return h.file.edit(do) }
+func (h *home) edit(do func(*edit) error) (stale bool, err error) { return h.file.edit(do) }
+
+// retire closes the store's file, compacts it if something in it is stale, and gives the lock back.
+func (h *home) retire(stale bool) error {
+	broken := h.file.broken.Load() != nil
+	err := h.file.close()
+	h.file = nil
+	if err == nil && stale && !broken {
+		err = h.compactClosed()
+	}
+	return errors.Join(err, h.leave())
+}

@@ -47,7 +47,7 @@ func (l *lease) Put(ctx context.Context, rec agentjob.Record) error {
 		return fmt.Errorf("putting task %q: the record is too large: %d bytes", rec.TaskID, len(data))
 	}
 	err = l.store.do(ctx, l.refused, &op{
-		action: put, place: l.place(rec.TaskID), value: data, lazy: rec.State == agentjob.StateEnded,
+		action: put, place: l.place(rec.TaskID), value: data, leaves: shares[rec.State], lazy: rec.State == agentjob.StateEnded,
 	})
 	if err != nil {
 		return fmt.Errorf("putting task %q: %w", rec.TaskID, err)

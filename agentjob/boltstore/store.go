@@ -23,6 +23,12 @@ type Options struct {
 	// a minute. Nil is a key file beside the store, its path with ".key" appended. It
 	// is made with a new key, unless records are there already that another key has sealed.
 	Keys secret.KeySource
+
+	// MaxSize bounds the file, in bytes. Zero is 1 GiB, the least is 1 MiB. A store that is three quarters
+	// full takes no new claims, and the rest is for the replies and ends of those it has: a write that
+	// is refused returns an error that matches [agentjob.ErrStoreFull]. Deletes always work.
+	// Compacting needs the size of what is kept once more on the disk, for a moment.
+	MaxSize int64
 }
 
 const keysWait = 30 * time.Second
@@ -48,10 +54,15 @@ var _ agentjob.Store = (*Store)(nil)
 // open for longer than a second, [agentjob.ErrStoreDamaged] if it can't be used, as a [*DamagedError],
 // and [secret.ErrKeyUnknown] if its key file is gone.
 func Open(path string, opts Options) (_ *Store, err error) {
+	maxSize, err := opts.maxSize()
+	if err != nil {
+		return nil, fmt.Errorf("opening the store %s: %w", path, err)
+	}
 	h, err := enter(path)
 	if err != nil {
 		return nil, err
 	}
+	h.maxSize = maxSize
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.leave())
@@ -65,10 +76,14 @@ func Open(path string, opts Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store %s: %w", h.path, err)
 	}
+	stale := found.stale
+	if stale { // left by a crash
+		stale = h.compactClosed() != nil // the writer tries again
+	}
 	if err := h.open(); err != nil {
 		return nil, err
 	}
-	return &Store{home: h, sealer: sealer, writer: newWriter(h), leases: map[string]*lease{}}, nil
+	return &Store{home: h, sealer: sealer, writer: newWriter(h, stale), leases: map[string]*lease{}}, nil
 }
 
 func (h *home) sealer(keys secret.KeySource, found *contents) (*secret.Sealer, error) {
@@ -136,12 +151,12 @@ func (s *Store) BindProvider(ctx context.Context, fingerprint, provider string) 
 		}
 		return nil
 	}
-	return s.do(ctx, closed, &op{action: put, place: place{bucket: fingerprintsBucket, key: fingerprint}, value: []byte(provider)})
+	return s.do(ctx, closed, &op{action: put, place: place{bucket: fingerprintsBucket, key: fingerprint}, value: []byte(provider), leaves: forClaims})
 }
 
-// Close gives back all leases, makes everything durable and closes the file. If
-// late writes are still not on disk, the error says which. It may be
-// called again, then doing nothing.
+// Close gives back all leases, makes everything durable, compacts the file and closes it. If
+// late writes are still not on disk, the error says which, and it says if compacting
+// failed. It may be called again, then doing nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -156,7 +171,7 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	close(s.writer.queue)
 	<-s.writer.finished
-	return errors.Join(s.writer.left, s.home.leave())
+	return errors.Join(s.writer.left, s.home.retire(s.writer.compactor.stale))
 }
 
 // do queues an operation, unless refused returns an error, and waits for

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 
@@ -37,17 +38,18 @@ type edit struct {
 	stale bool
 }
 
-func editing(tx *bolt.Tx, do func(*edit) error) error {
+func newEdit(tx *bolt.Tx) *edit {
 	e := &edit{tx: tx}
-	meta := tx.Bucket([]byte(metaBucket))
-	if data := meta.Get([]byte(sumPlace.key)); len(data) == 8 {
+	if data := sumPlace.in(tx).Get([]byte(sumPlace.key)); len(data) == 8 {
 		e.sum = binary.BigEndian.Uint64(data)
 	}
-	noted := meta.Get([]byte(stalePlace.key)) != nil
-	if err := do(e); err != nil {
-		return err
-	}
-	if e.stale && !noted {
+	return e
+}
+
+// finish writes the sum and the note.
+func (e *edit) finish() error {
+	meta := sumPlace.in(e.tx)
+	if e.stale && meta.Get([]byte(stalePlace.key)) == nil {
 		if err := e.put(stalePlace, []byte("yes")); err != nil {
 			return err
 		}
@@ -75,6 +77,9 @@ func (e *edit) put(p place, value []byte) error {
 	var gone uint64
 	old := bucket.Get([]byte(p.key))
 	if old != nil {
+		if bytes.Equal(old, value) {
+			return nil // the transaction is written all the same
+		}
 		gone = p.sum(old)
 	}
 	if err := bucket.Put([]byte(p.key), value); err != nil {

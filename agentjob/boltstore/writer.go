@@ -29,6 +29,7 @@ type op struct {
 	action action
 	place  place
 	value  []byte
+	leaves share
 	lazy   bool       // nobody waits for it
 	done   chan error // has room for the result; nil if lazy
 	err    error
@@ -51,10 +52,15 @@ type writer struct {
 	failing  atomic.Bool   // lazy writes failed, which are tried again: don't be lazy now
 	finished chan struct{} // closed at the end, when left is set
 	left     error
+
+	compactor compactor
 }
 
-func newWriter(h *home) *writer {
-	w := &writer{home: h, queue: make(chan *op, maxBatch), finished: make(chan struct{})}
+func newWriter(h *home, stale bool) *writer {
+	w := &writer{home: h, queue: make(chan *op, maxBatch), finished: make(chan struct{}), compactor: compactor{home: h}}
+	if stale {
+		w.compactor.plan(compactRetry)
+	}
 	go w.run()
 	return w
 }
@@ -79,6 +85,12 @@ func (w *writer) run() {
 				continue
 			}
 		case <-due:
+		case <-w.compactor.due:
+			w.compactor.begin()
+			continue
+		case err := <-w.compactor.copied():
+			w.compactor.finish(err)
+			continue
 		}
 		due = nil
 		if batch = w.commit(batch); len(batch) > 0 {
@@ -86,7 +98,7 @@ func (w *writer) run() {
 		}
 		w.failing.Store(len(batch) > 0)
 	}
-	w.left = failures(batch, "")
+	w.left = errors.Join(failures(batch, ""), w.compactor.end())
 }
 
 func isUrgent(o *op) bool { return !o.lazy }
@@ -141,16 +153,21 @@ func (w *writer) write(batch []*op) {
 	if !slices.ContainsFunc(batch, func(o *op) bool { return o.action != flush }) {
 		return
 	}
-	err := w.home.edit(func(e *edit) error {
+	stale, err := w.home.edit(func(e *edit) error {
+		used := used(e.tx)
 		for _, o := range batch {
-			o.err = o.apply(e)
+			if o.err = o.leaves.refuse(used, int64(len(o.value)), w.home.maxSize); o.err == nil {
+				used += int64(len(o.value))
+				o.err = o.apply(e)
+			}
 		}
 		return nil
 	})
+	w.compactor.notice(batch, stale, err)
 	switch half := len(batch) / 2; {
 	case err == nil:
 	case half == 0:
-		batch[0].err = err
+		batch[0].err = full(err)
 	default:
 		w.write(batch[:half])
 		w.write(batch[half:])
