@@ -2,6 +2,7 @@ package agentjob_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -206,7 +207,7 @@ func (l *life) mayReturn(err error) bool {
 	case errors.Is(err, agentjob.ErrHandlerStuck):
 		return has(func(s step) bool { return s.How == "deaf" })
 	default:
-		return errors.Is(err, errTrouble) && has(func(s step) bool { return s.Do == "store" })
+		return (errors.Is(err, errTrouble) || errors.Is(err, context.DeadlineExceeded)) && has(func(s step) bool { return s.Do == "store" })
 	}
 }
 
