@@ -32,6 +32,16 @@ func TestStoreConforms(t *testing.T) {
 			require.NoError(t, store.(*filestore.Store).Close())
 			return open(t, paths[store])
 		},
+		Lose: func(t testing.TB, store agentjob.Store, _ string) agentjob.Store {
+			require.NoError(t, store.(*filestore.Store).Close())
+			return open(t, paths[store])
+		},
+		Damage: func(t testing.TB, store agentjob.Store) agentjob.Store {
+			records, err := filepath.Glob(filepath.Join(paths[store], "providers", "*", "*.record"))
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(records[0], 40))
+			return store
+		},
 	})
 }
 

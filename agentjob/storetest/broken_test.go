@@ -2,14 +2,44 @@ package storetest
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"maps"
-	"strings"
 	"time"
 
 	"github.com/agentjob/agentjob-go/agentjob"
 )
+
+// brokenStores are stores with one error each, and the checks that must reject them.
+var brokenStores = map[string]struct {
+	wrap     func(agentjob.Store) agentjob.Store
+	by       []string
+	patience time.Duration // of stores that hang
+}{
+	"gives a lease twice":               {leaseTwice, []string{"OneLeaseOfAProvider", "OneOfManyAcquiresWins", "LeaseOutlivesItsContext"}, 0},
+	"waits for the other's lease":       {func(s agentjob.Store) agentjob.Store { return waiter{s} }, []string{"OneLeaseOfAProvider"}, time.Second},
+	"closes the next holder's lease":    {closesTheNext, []string{"OneLeaseOfAProvider"}, 0},
+	"ends leases with contexts":         {func(s agentjob.Store) agentjob.Store { return contextLeases{s} }, []string{"LeaseOutlivesItsContext"}, 0},
+	"writes after Close":                {eachLease(func(l agentjob.Lease) agentjob.Lease { return &neverClosed{l} }), []string{"ClosedLeaseChangesNothing", "LostLeaseChangesNothing"}, 0},
+	"doesn't tell of a loss":            {eachLease(func(l agentjob.Lease) agentjob.Lease { return lostSays{l, make(chan struct{})} }), []string{"LostLeaseChangesNothing"}, time.Second},
+	"is lost from the start":            {eachLease(func(l agentjob.Lease) agentjob.Lease { return lostSays{l, closed()} }), []string{"LostStaysOpenWhileHeld"}, 0},
+	"hides the context's end":           {eachLease(func(l agentjob.Lease) agentjob.Lease { return deaf{l} }), []string{"CancelledContextsDontBlock"}, 0},
+	"forgets fingerprints":              {func(s agentjob.Store) agentjob.Store { return forgetful{s} }, []string{"FingerprintsNeedNoLease", "EverythingSurvivesARestart"}, 0},
+	"binds until the lease is closed":   {func(s agentjob.Store) agentjob.Store { return &leaseBound{Store: s} }, []string{"FingerprintsNeedNoLease", "EverythingSurvivesARestart"}, 0},
+	"acknowledges before it has it":     {acknowledgesEarly, []string{"CloseBesideWrites"}, 0},
+	"loses late writes":                 {eachLease(func(l agentjob.Lease) agentjob.Lease { return losesLate{l} }), []string{"RecordsShowEarlierWrites", "LateWritesSurviveInOrder"}, 0},
+	"takes empty for nil":               {eachLease(func(l agentjob.Lease) agentjob.Lease { return emptyIsNil{l} }), []string{"RecordsComeBackExactly"}, 0},
+	"keeps times in seconds":            {eachLease(func(l agentjob.Lease) agentjob.Lease { return seconds{l} }), []string{"RecordsComeBackExactly", "PutReplaces"}, 0},
+	"keeps what is not given anew":      {eachLease(func(l agentjob.Lease) agentjob.Lease { return merges{l} }), []string{"PutReplaces"}, 0},
+	"cuts ids at NUL":                   {eachLease(func(l agentjob.Lease) agentjob.Lease { return cutsIDs{l} }), []string{"EveryIDIsPossible"}, 0},
+	"takes records of anybody":          {eachLease(func(l agentjob.Lease) agentjob.Lease { return takesAll{l} }), []string{"PutOfAnotherProviderIsRefused", "FailedPutKeepsTheOldRecord"}, 0},
+	"keeps the caller's bytes":          {eachLease(func(l agentjob.Lease) agentjob.Lease { return &sharesBytes{Lease: l} }), []string{"PutCopies"}, 0},
+	"deletes first, then writes":        {eachLease(func(l agentjob.Lease) agentjob.Lease { return deletesFirst{l} }), []string{"FailedPutKeepsTheOldRecord", "FullDiskKeepsWhatIsThere"}, 0},
+	"deletes by writing":                {eachLease(func(l agentjob.Lease) agentjob.Lease { return deletesByWriting{l} }), []string{"FullDiskKeepsWhatIsThere"}, 0},
+	"errs on deleting what isn't there": {eachLease(func(l agentjob.Lease) agentjob.Lease { return errsOnAbsent{l} }), []string{"DeleteRemoves"}, 0},
+	"reads other providers by prefix":   {func(s agentjob.Store) agentjob.Store { return &prefixes{Store: s, leases: map[string]agentjob.Lease{}} }, []string{"ProvidersAreSeparate"}, 0},
+	"reads while others write":          {eachLease(func(l agentjob.Lease) agentjob.Lease { return tornReads{l, make(chan struct{})} }), []string{"RecordsAreOfOneMoment"}, 0},
+	"yields under its lock":             {eachLease(func(l agentjob.Lease) agentjob.Lease { return &yieldsLocked{Lease: l} }), []string{"RecordsAllowWritesAndBreak"}, time.Second},
+	"skips what it can't read":          {eachLease(func(l agentjob.Lease) agentjob.Lease { return skipsErrors{l} }), []string{"UnreadableRecordIsAnError"}, 0},
+	"loses one of two writes at once":   {eachLease(func(l agentjob.Lease) agentjob.Lease { return &losesBusy{Lease: l} }), []string{"ManyWriters"}, 0},
+}
 
 // eachLease breaks the leases of a store.
 func eachLease(broken func(agentjob.Lease) agentjob.Lease) func(agentjob.Store) agentjob.Store {
@@ -27,133 +57,4 @@ func (s leaseWrapper) Acquire(ctx context.Context, provider string) (agentjob.Le
 		return nil, err
 	}
 	return s.wrap(lease), nil
-}
-
-// leaseTwice takes the lease from its holder.
-func leaseTwice(s agentjob.Store) agentjob.Store { return taker{s} }
-
-type taker struct{ agentjob.Store }
-
-func (s taker) Acquire(ctx context.Context, provider string) (agentjob.Lease, error) {
-	lease, err := s.Store.Acquire(ctx, provider)
-	if errors.Is(err, agentjob.ErrLeaseHeld) {
-		s.Store.(interface{ LoseLease(string) }).LoseLease(provider)
-		return s.Store.Acquire(ctx, provider)
-	}
-	return lease, err
-}
-
-// neverClosed says that it wrote, after Close too.
-type neverClosed struct{ agentjob.Lease }
-
-func (l *neverClosed) Put(ctx context.Context, rec agentjob.Record) error {
-	if err := l.Lease.Put(ctx, rec); !errors.Is(err, agentjob.ErrLeaseLost) {
-		return err
-	}
-	return nil
-}
-
-// losesLate drops what may be durable later.
-type losesLate struct{ agentjob.Lease }
-
-func (l losesLate) Put(ctx context.Context, rec agentjob.Record) error {
-	if rec.State == agentjob.StateEnded {
-		return nil
-	}
-	return l.Lease.Put(ctx, rec)
-}
-
-type emptyIsNil struct{ agentjob.Lease }
-
-func (l emptyIsNil) Put(ctx context.Context, rec agentjob.Record) error {
-	if len(rec.Content.Response) == 0 {
-		rec.Content.Response = nil
-	}
-	return l.Lease.Put(ctx, rec)
-}
-
-type seconds struct{ agentjob.Lease }
-
-func (l seconds) Put(ctx context.Context, rec agentjob.Record) error {
-	rec.ClaimedAt = rec.ClaimedAt.Truncate(time.Second)
-	return l.Lease.Put(ctx, rec)
-}
-
-// tornReads reads twice, with two writes in between, and mixes the records.
-type tornReads struct {
-	agentjob.Lease
-	wrote chan struct{}
-}
-
-func (l tornReads) Put(ctx context.Context, rec agentjob.Record) error {
-	defer func() {
-		select {
-		case l.wrote <- struct{}{}:
-		default:
-		}
-	}()
-	return l.Lease.Put(ctx, rec)
-}
-
-func (l tornReads) Records(ctx context.Context) iter.Seq2[agentjob.Record, error] {
-	return func(yield func(agentjob.Record, error) bool) {
-		first := map[string]agentjob.Record{}
-		for rec, err := range l.Lease.Records(ctx) {
-			if err != nil {
-				yield(rec, err)
-				return
-			}
-			first[rec.TaskID] = rec
-		}
-		for range 6 { // three rounds of the writer
-			select {
-			case <-l.wrote:
-			case <-ctx.Done():
-			}
-		}
-		for rec, err := range l.Lease.Records(ctx) {
-			if err == nil && rec.TaskID == "second" {
-				first[rec.TaskID] = rec
-			}
-		}
-		for rec := range maps.Values(first) {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-	}
-}
-
-type cutsIDs struct{ agentjob.Lease }
-
-func (l cutsIDs) Put(ctx context.Context, rec agentjob.Record) error {
-	rec.TaskID, _, _ = strings.Cut(rec.TaskID, "\x00")
-	return l.Lease.Put(ctx, rec)
-}
-
-type forgetful struct{ agentjob.Store }
-
-func (forgetful) BindProvider(context.Context, string, string) error { return nil }
-
-// contextLeases closes a lease when the context of its Acquire ends.
-type contextLeases struct{ agentjob.Store }
-
-func (s contextLeases) Acquire(ctx context.Context, provider string) (agentjob.Lease, error) {
-	lease, err := s.Store.Acquire(ctx, provider)
-	if err != nil {
-		return nil, err
-	}
-	return endsWith{lease, ctx}, nil
-}
-
-type endsWith struct {
-	agentjob.Lease
-	ctx context.Context
-}
-
-func (l endsWith) Put(ctx context.Context, rec agentjob.Record) error {
-	if l.ctx.Err() != nil {
-		return agentjob.ErrLeaseLost
-	}
-	return l.Lease.Put(ctx, rec)
 }

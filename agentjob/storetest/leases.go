@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 
@@ -87,6 +88,29 @@ func closedLeaseChangesNothing(w *world) {
 	}
 }
 
+func lostLeaseChangesNothing(w *world) {
+	w.put(w.lease, saved(provider, "task-1", "kept"))
+	w.store = w.harness.Lose(w.TB, w.store, provider)
+	select {
+	case <-w.lease.Lost():
+	case <-w.ctx.Done():
+		w.Fatalf("Lost stays open after the lease was taken away")
+	}
+	for name, err := range map[string]error{
+		"Put of a saved record":  w.lease.Put(w.ctx, saved(provider, "task-1", "changed")),
+		"Put of an ended record": w.lease.Put(w.ctx, ended(provider, "task-2")),
+		"Delete":                 w.lease.Delete(w.ctx, "task-1"),
+	} {
+		if !errors.Is(err, agentjob.ErrLeaseLost) {
+			w.Errorf("%s of a lost lease = %v, want an error that matches ErrLeaseLost", name, err)
+		}
+	}
+	next := w.acquire(provider)
+	w.expect(next, saved(provider, "task-1", "kept"))
+	w.lease.Close() // may say that it was lost
+	w.put(next, claimed(provider, "task-2"))
+}
+
 func lostStaysOpenWhileHeld(w *world) {
 	lost := w.lease.Lost()
 	if lost == nil {
@@ -155,6 +179,11 @@ func fingerprintsNeedNoLease(w *world) {
 	expect("print-1", "agent-3")
 	expect("print", "")
 
+	lease := w.acquire(provider) // holds nothing of it
+	bind("print-3", provider)
+	w.close(lease)
+	expect("print-3", provider)
+
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
@@ -165,4 +194,65 @@ func fingerprintsNeedNoLease(w *world) {
 		})
 	}
 	all.Wait()
+}
+
+// What was acknowledged when the lease was closed in the middle of writing is there, what was refused isn't.
+func closeBesideWrites(w *world) {
+	const writers = 8
+	type outcome struct {
+		last    agentjob.Record // acknowledged; the zero Record: none or deleted
+		problem error
+	}
+	outcomes := make(chan outcome, writers)
+	begun := make(chan struct{}, writers)
+	for i := range writers {
+		go func() {
+			var o outcome
+			id := fmt.Sprint("task-", i)
+			for n := 0; ; n++ {
+				rec := saved(provider, id, fmt.Sprint(n))
+				if o.problem = w.lease.Put(w.ctx, rec); o.problem != nil {
+					break
+				}
+				o.last = rec
+				if n == 2 {
+					begun <- struct{}{}
+				}
+				if n%5 == 4 {
+					if o.problem = w.lease.Delete(w.ctx, id); o.problem != nil {
+						break
+					}
+					o.last = agentjob.Record{}
+				}
+			}
+			outcomes <- o
+		}()
+	}
+	for range writers {
+		select {
+		case <-begun:
+		case <-w.ctx.Done():
+			w.Fatalf("concurrent Puts did not return")
+		}
+	}
+	var closing sync.WaitGroup
+	for range 2 { // at once
+		closing.Go(func() {
+			if err := w.lease.Close(); err != nil {
+				w.Errorf("Close beside Puts = %v, want nil", err)
+			}
+		})
+	}
+	closing.Wait()
+	var want []agentjob.Record
+	for range writers {
+		o := <-outcomes
+		if !errors.Is(o.problem, agentjob.ErrLeaseLost) {
+			w.Errorf("a Put or Delete after Close = %v, want an error that matches ErrLeaseLost", o.problem)
+		}
+		if o.last.TaskID != "" {
+			want = append(want, o.last)
+		}
+	}
+	w.expect(w.acquire(provider), want...)
 }

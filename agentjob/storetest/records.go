@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -146,6 +147,46 @@ func putCopies(w *world) {
 	w.expect(w.lease, saved(provider, "task-1", "before"))
 }
 
+func failedPutKeepsTheOldRecord(w *world) {
+	old := saved(provider, "task-1", "kept")
+	w.put(w.lease, old)
+	for name, change := range map[string]func(*agentjob.Record){
+		"no state":         func(r *agentjob.Record) { r.State = "" },
+		"an unknown state": func(r *agentjob.Record) { r.State = "forgotten" },
+		"no task":          func(r *agentjob.Record) { r.TaskID = "" },
+		"no provider":      func(r *agentjob.Record) { r.Provider = "" },
+	} {
+		rec := ended(provider, "task-1")
+		change(&rec)
+		if err := w.lease.Put(w.ctx, rec); err == nil {
+			w.Errorf("Put of a record with %s = nil, want an error", name)
+		}
+		w.expect(w.lease, old)
+	}
+}
+
+func fullDiskKeepsWhatIsThere(w *world) {
+	old, gone := saved(provider, "task-1", "kept"), saved(provider, "task-2", strings.Repeat("large ", 20_000))
+	w.put(w.lease, old)
+	w.put(w.lease, gone)
+	empty := w.harness.Fill(w.TB, w.store)
+	defer empty() // once more, if the check ends early
+	for range 3 {
+		if err := w.lease.Put(w.ctx, saved(provider, "task-1", strings.Repeat("too large", 1<<17))); err == nil {
+			w.Errorf("Put on a full disk = nil, want an error")
+		}
+		w.expect(w.lease, old, gone)
+	}
+	w.remove(w.lease, "task-2")
+	w.expect(w.lease, old)
+	empty()
+	large := saved(provider, "task-1", strings.Repeat("large ", 20_000))
+	w.put(w.lease, large)
+	w.expect(w.lease, large)
+	w.close(w.lease)
+	w.expect(w.acquire(provider), large)
+}
+
 func deleteRemoves(w *world) {
 	w.remove(w.lease, "never there")
 	w.put(w.lease, claimed(provider, "task-1"))
@@ -244,6 +285,9 @@ func recordsAllowWritesAndBreak(w *world) {
 		w.put(w.lease, ended(provider, rec.TaskID))
 		w.remove(w.lease, rec.TaskID)
 		w.put(w.lease, claimed(provider, "new "+rec.TaskID))
+		if seen == n/2 {
+			w.records(w.lease) // one iteration inside another
+		}
 	}
 	if seen != n {
 		w.Errorf("Records yielded %d records while they were changed, want the %d of the start", seen, n)
@@ -253,6 +297,27 @@ func recordsAllowWritesAndBreak(w *world) {
 	}
 	if got := w.records(w.lease); len(got) != n {
 		w.Errorf("after the iteration there are %d records, want %d", len(got), n)
+	}
+}
+
+func unreadableRecordIsAnError(w *world) {
+	for _, id := range []string{"task-1", "task-2", "task-3"} {
+		w.put(w.lease, saved(provider, id, "a reply"))
+	}
+	w.close(w.lease)
+	w.store = w.harness.Damage(w.TB, w.store)
+	lease, err := w.store.Acquire(w.ctx, provider)
+	if err == nil { // or it is found then
+		defer lease.Close()
+		for _, problem := range lease.Records(w.ctx) {
+			if err != nil {
+				w.Errorf("Records went on after it yielded the error %v", err)
+			}
+			err = problem
+		}
+	}
+	if !errors.Is(err, agentjob.ErrStoreDamaged) {
+		w.Errorf("the error for a record that can't be read is %v, want one that matches ErrStoreDamaged", err)
 	}
 }
 

@@ -1,14 +1,18 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/agentjob/agentjob-go/agentjob"
 )
 
-// A Harness makes the stores that are tested.
+// A Harness makes the stores that are tested. Open is required. The other functions bring about what a
+// check needs; without one its checks are skipped, and the store's own tests should show the like.
 type Harness struct {
 	// Open returns an empty store. The harness disposes of it with t.Cleanup if it must be.
 	Open func(t testing.TB) agentjob.Store
@@ -16,56 +20,47 @@ type Harness struct {
 	// Reopen closes a store and opens it again on the same data, as a restart does. Every
 	// lease is closed by then. Nil says that the store isn't persistent.
 	Reopen func(t testing.TB, store agentjob.Store) agentjob.Store
+
+	// Lose takes a provider's lease away from its holder, and returns the store, or another one on
+	// the same data. Nil says that leases can't be lost, or not by a test.
+	Lose func(t testing.TB, store agentjob.Store, provider string) agentjob.Store
+
+	// Damage makes one of the records unreadable and returns the store, or another one on the
+	// same data. Every lease is closed by then.
+	Damage func(t testing.TB, store agentjob.Store) agentjob.Store
+
+	// Fill makes the disk full, so that a record of a megabyte can't be written, until
+	// the returned function is called.
+	Fill func(t testing.TB, store agentjob.Store) (empty func())
+
+	patience time.Duration // for tests of the suite itself; 0: patience
 }
 
-// Run runs every check as a subtest, each with a store of its own.
+// has reports whether there is a function that a check needs.
+func (h Harness) has(need string) bool {
+	return map[string]bool{
+		"": true, "Reopen": h.Reopen != nil, "Lose": h.Lose != nil, "Damage": h.Damage != nil, "Fill": h.Fill != nil,
+	}[need]
+}
+
+// Run runs every check as a subtest, each with a store of its own. A failure names the check and what
+// the interface says.
 func Run(t *testing.T, h Harness) {
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
-			if c.restarts && h.Reopen == nil {
-				t.Skip("the store is not persistent")
+			if !h.has(c.needs) {
+				t.Skipf("the harness has no %s", c.needs)
 			}
-			c.run(newWorld(t, h))
+			c.run(newWorld(t, h, c))
 		})
 	}
-}
-
-type check struct {
-	name     string // the sentence that it tests
-	restarts bool   // only for persistent stores
-	run      func(*world)
-}
-
-// checks is the suite.
-var checks = []check{
-	{"OneLeaseOfAProvider", false, oneLeaseOfAProvider},
-	{"OneOfManyAcquiresWins", false, oneOfManyAcquiresWins},
-	{"LeaseOutlivesItsContext", false, leaseOutlivesItsContext},
-	{"ClosedLeaseChangesNothing", false, closedLeaseChangesNothing},
-	{"LostStaysOpenWhileHeld", false, lostStaysOpenWhileHeld},
-	{"CancelledContextsDontBlock", false, cancelledContextsDontBlock},
-	{"FingerprintsNeedNoLease", false, fingerprintsNeedNoLease},
-
-	{"RecordsComeBackExactly", false, recordsComeBackExactly},
-	{"EveryIDIsPossible", false, everyIDIsPossible},
-	{"PutReplaces", false, putReplaces},
-	{"PutOfAnotherProviderIsRefused", false, putOfAnotherProviderIsRefused},
-	{"PutCopies", false, putCopies},
-	{"DeleteRemoves", false, deleteRemoves},
-	{"ProvidersAreSeparate", false, providersAreSeparate},
-	{"RecordsShowEarlierWrites", false, recordsShowEarlierWrites},
-	{"RecordsAreOfOneMoment", false, recordsAreOfOneMoment},
-	{"RecordsAllowWritesAndBreak", false, recordsAllowWritesAndBreak},
-	{"ManyWriters", false, manyWriters},
-
-	{"EverythingSurvivesARestart", true, everythingSurvivesARestart},
-	{"LateWritesSurviveInOrder", true, lateWritesSurviveInOrder},
 }
 
 // A world is a store, a lease and a bounded context for one check. Its
 // methods end the check if the store returns an unexpected error.
 type world struct {
 	testing.TB
+	check   check
 	harness Harness
 	ctx     context.Context
 	store   agentjob.Store
@@ -77,45 +72,87 @@ const (
 	patience = 30 * time.Second // no check waits longer for a store
 )
 
-func newWorld(t testing.TB, h Harness) *world {
+func newWorld(t testing.TB, h Harness, c check) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	h.patience = cmp.Or(h.patience, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), h.patience)
 	t.Cleanup(cancel)
-	w := &world{TB: t, harness: h, ctx: ctx, store: h.Open(t)}
+	w := &world{TB: t, check: c, harness: h, ctx: ctx, store: h.Open(t)}
 	w.lease = w.acquire(provider)
 	return w
+}
+
+// Errorf names the check, and what the interface says of it.
+func (w *world) Errorf(format string, args ...any) {
+	w.Helper()
+	w.TB.Errorf("%s", w.failure(format, args...))
+}
+
+// Fatalf is Errorf and ends the check.
+func (w *world) Fatalf(format string, args ...any) {
+	w.Helper()
+	w.TB.Fatalf("%s", w.failure(format, args...))
+}
+
+func (w *world) failure(format string, args ...any) string {
+	return fmt.Sprintf("%s: %s\nThe interface says: %s", w.check.name, fmt.Sprintf(format, args...), strings.Join(w.check.says, " "))
+}
+
+// within ends the check if a call of the store doesn't return.
+func within[T any](w *world, what string, call func() (T, error)) (T, error) {
+	w.Helper()
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call()
+		done <- result{value, err}
+	}()
+	late := time.NewTimer(2 * w.harness.patience) // the context ends earlier
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late.C:
+		w.Fatalf("%s did not return", what)
+		panic("Fatalf returned")
+	}
 }
 
 // acquire takes a lease that is closed at the end of the check.
 func (w *world) acquire(provider string) agentjob.Lease {
 	w.Helper()
-	lease, err := w.store.Acquire(w.ctx, provider)
+	lease, err := within(w, "Acquire", func() (agentjob.Lease, error) { return w.store.Acquire(w.ctx, provider) })
 	if err != nil {
-		w.Fatalf("Acquire(%q) = %v, want a lease", provider, err)
+		w.Fatalf("Acquire(%.40q) = %v, want a lease", provider, err)
 	}
 	w.Cleanup(func() { lease.Close() }) // again, for most; a check that cares looks at the error
 	return lease
 }
 
+// do calls a method that returns an error only, and ends the check if there is one.
+func (w *world) do(what string, call func() error) {
+	w.Helper()
+	if _, err := within(w, what, func() (struct{}, error) { return struct{}{}, call() }); err != nil {
+		w.Fatalf("%s = %v, want nil", what, err)
+	}
+}
+
 func (w *world) put(lease agentjob.Lease, rec agentjob.Record) {
 	w.Helper()
-	if err := lease.Put(w.ctx, rec); err != nil {
-		w.Fatalf("Put of task %.40q in state %s = %v, want nil", rec.TaskID, rec.State, err)
-	}
+	w.do(fmt.Sprintf("Put of task %.40q in state %s", rec.TaskID, rec.State), func() error { return lease.Put(w.ctx, rec) })
 }
 
 func (w *world) remove(lease agentjob.Lease, taskID string) {
 	w.Helper()
-	if err := lease.Delete(w.ctx, taskID); err != nil {
-		w.Fatalf("Delete of task %.40q = %v, want nil", taskID, err)
-	}
+	w.do(fmt.Sprintf("Delete of task %.40q", taskID), func() error { return lease.Delete(w.ctx, taskID) })
 }
 
 func (w *world) close(lease agentjob.Lease) {
 	w.Helper()
-	if err := lease.Close(); err != nil {
-		w.Fatalf("Close = %v, want nil", err)
-	}
+	w.do("Close", lease.Close)
 }
 
 // records returns the lease's records by task id.
