@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-
-	"github.com/agentjob/agentjob-go/internal/privatefile"
 )
 
 // bbolt never wipes what was deleted or replaced: it stays in free pages. So the file is now and then replaced
@@ -26,8 +22,8 @@ const (
 // compactDelay is how long something deleted may stay before a copy is begun; a variable for tests.
 var compactDelay = 5 * time.Minute
 
-// atStep is called at each step at which a crash could leave something new; for tests.
-var atStep = func(step string) {}
+// atStep is called wherever a crash would leave something new, or an error would; for tests.
+var atStep = func(step string) error { return nil }
 
 // compactRetry is how long to wait after a copy that failed, on a full disk for example.
 const compactRetry = time.Minute
@@ -38,10 +34,14 @@ const replacesOpenFiles = runtime.GOOS != "windows"
 // begin makes the copy's file, still empty. It isn't synced before it is complete.
 func (h *home) begin() (*file, error) {
 	copied, err := newFile(h.partial(), bolt.Options{NoSync: true, NoGrowSync: true})
+	if err == nil {
+		if err = atStep("begun"); err != nil {
+			err = errors.Join(err, copied.close())
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(compacting(err), h.removePartial())
 	}
-	atStep("begun")
 	return copied, nil
 }
 
@@ -66,7 +66,7 @@ func (f *file) copyTo(to *file, stop <-chan struct{}) error {
 			if part, err = f.after(p); err == nil && len(part) > 0 {
 				p.key = part[len(part)-1].place.key
 				_, err = to.edit(func(e *edit) error { return applyAll(e, part) })
-				atStep("part")
+				err = errors.Join(err, atStep("part"))
 			}
 			more = err == nil && len(part) > 0
 		}
@@ -109,7 +109,7 @@ func applyAll(e *edit, ops []op) error {
 func (f *file) settle() error {
 	return f.guard(func() error {
 		f.db.NoSync, f.db.NoGrowSync = false, false
-		return f.os.Sync()
+		return errors.Join(f.os.Sync(), atStep("settled"))
 	})
 }
 
@@ -132,7 +132,6 @@ func (h *home) compactClosed() error {
 	if err != nil {
 		return errors.Join(compacting(err), h.removePartial())
 	}
-	atStep("published")
 	return nil
 }
 
@@ -210,17 +209,15 @@ func (c *compaction) abort() error {
 
 // replace gives the partial file, which is open, the store's name and goes on with it.
 func (h *home) replace(next *file) error {
-	if err := os.Rename(h.partial(), h.path); err != nil {
+	err := h.publish()
+	switch {
+	case errors.Is(err, errUnsynced):
+		// A power cut might bring the old file back, so nothing may be promised with the new one.
+		err = fmt.Errorf("%w; close the store and open it again", err)
+		next.broken.Store(&err)
+	case err != nil:
 		return err
 	}
-	atStep("renamed")
-	err := privatefile.SyncDir(filepath.Dir(h.path))
-	if err != nil {
-		// A power cut might bring the old file back, so nothing may be promised with the new one.
-		err = fmt.Errorf("the store's folder can't be synced, close the store and open it again: %w", err)
-		next.broken.Store(&err)
-	}
-	atStep("published")
 	h.mu.Lock()
 	old := h.file
 	h.file = next

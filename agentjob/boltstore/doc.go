@@ -41,8 +41,8 @@
 //
 // # Size
 //
-// [Options].MaxSize bounds the file. At three quarters of it new claims are refused
-// with [agentjob.ErrStoreFull], at seven eighths saved replies; ends and deletes go on, and make room. A worker
+// [Options].MaxSize bounds the file. At half of it new claims are refused
+// with [agentjob.ErrStoreFull], at three quarters saved replies; ends and deletes go on, and make room. A worker
 // with such a store claims nothing, delivers what it has, and claims again when there is room. Full disks
 // are met in the same way: what can't be written is refused, and tried again within a second.
 //

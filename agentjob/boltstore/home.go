@@ -101,8 +101,14 @@ func (h *home) publish() error {
 	if err := os.Rename(h.partial(), h.path); err != nil {
 		return err
 	}
-	return privatefile.SyncDir(filepath.Dir(h.path))
+	if err := errors.Join(atStep("renamed"), privatefile.SyncDir(filepath.Dir(h.path))); err != nil {
+		return fmt.Errorf("%w: %w", errUnsynced, err)
+	}
+	return nil
 }
+
+// errUnsynced: a file has its name, but a power cut might take it away.
+var errUnsynced = errors.New("the store's folder can't be synced")
 
 // create makes an empty store, complete from the moment that it has its
 // name. So a file of no bytes is a damaged one and never a new one.

@@ -2,6 +2,7 @@ package boltstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 // child puts records of random-looking size for ever, from several
 // goroutines, and prints the id of each that is acknowledged.
 func child(path string) error {
+	boltstore.CompactAtOnce()
 	store, err := boltstore.Open(path, boltstore.Options{})
 	if err != nil {
 		return err
@@ -50,8 +52,9 @@ func child(path string) error {
 					return
 				}
 				fmt.Println(id) // one write call: a line is whole or absent
-				// A late write in between must not harm the durable ones.
-				if err := lease.Delete(context.Background(), "absent "+id); err != nil {
+				// Neither a late write in between nor the compaction that it brings must harm the durable ones.
+				gone := "gone " + id
+				if err := errors.Join(lease.Put(context.Background(), childRecord(gone)), lease.Delete(context.Background(), gone)); err != nil {
 					errs <- err
 					return
 				}

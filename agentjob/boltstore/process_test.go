@@ -2,7 +2,11 @@ package boltstore_test
 
 import (
 	"bufio"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,6 +52,7 @@ func reopened(t *testing.T, path string) *boltstore.Store {
 func TestAcknowledgedPutsSurviveKills(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "private", "store.db")
 	acknowledged := map[string]bool{}
+	halfWay := 0
 	for range 10 {
 		cmd, out := startChild(t, path)
 		lines := bufio.NewScanner(out)
@@ -59,6 +64,9 @@ func TestAcknowledgedPutsSurviveKills(t *testing.T) {
 			}
 		}
 		require.Error(t, cmd.Wait(), "it was killed")
+		if _, err := os.Stat(path + ".partial"); err == nil {
+			halfWay++
+		}
 
 		store, err := boltstore.Open(path, boltstore.Options{})
 		require.NoError(t, err)
@@ -75,4 +83,27 @@ func TestAcknowledgedPutsSurviveKills(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(acknowledged), 500)
+	t.Logf("%d of 10 kills came in the middle of a compaction", halfWay)
+}
+
+func TestProcessesThatMeetADamagedFileSetItAsideOnce(t *testing.T) {
+	s := newSample(t)
+	for range 5 {
+		s.place(t, s.data[:len(s.data)/3])
+		var outs [4]strings.Builder
+		var all sync.WaitGroup
+		for i := range outs {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), childEnv+"="+s.path)
+			cmd.Stderr = &outs[i]
+			all.Go(func() { assert.Error(t, cmd.Run()) })
+		}
+		all.Wait()
+		setAside := s.setAside(t)
+		require.Len(t, setAside, 1)
+		require.NoFileExists(t, s.path)
+		for i := range outs {
+			require.Contains(t, outs[i].String(), setAside[0])
+		}
+	}
 }

@@ -13,18 +13,19 @@ import (
 
 const (
 	defaultMaxSize = 1 << 30
-	minMaxSize     = 1 << 20
+	minMaxSize     = 32 << 20 // the largest reply is 0.4 MB, and bbolt rewrites its neighbours with it
 )
 
 // A share is how much of the store, in sixteenths of its size, an operation leaves free for
-// those that matter more. So work that was begun can be finished in a store that takes no more.
+// those that matter more. So work that was begun can be finished in a store that takes no more. The
+// shares are large, for bbolt needs many free pages in a row for a long reply and finds them scattered.
 type share int
 
 const (
 	forAll    share = 0 // deletes and ends, which make room
-	forEnds   share = 2 // saved replies leave this
-	forSaves  share = 4 // new claims leave this
-	forClaims share = 5 // the binding of a provider, a worker's test whether it may claim again, leaves this
+	forEnds   share = 4 // saved replies leave this
+	forSaves  share = 8 // new claims leave this
+	forClaims share = 9 // the binding of a provider, a worker's test whether it may claim again, leaves this
 )
 
 var shares = map[agentjob.State]share{agentjob.StateClaimed: forSaves, agentjob.StateSaved: forEnds, agentjob.StateEnded: forAll}

@@ -24,7 +24,7 @@ type Options struct {
 	// is made with a new key, unless records are there already that another key has sealed.
 	Keys secret.KeySource
 
-	// MaxSize bounds the file, in bytes. Zero is 1 GiB, the least is 1 MiB. A store that is three quarters
+	// MaxSize bounds the file, in bytes. Zero is 1 GiB, the least is 32 MiB. A store that is half
 	// full takes no new claims, and the rest is for the replies and ends of those it has: a write that
 	// is refused returns an error that matches [agentjob.ErrStoreFull]. Deletes always work.
 	// Compacting needs the size of what is kept once more on the disk, for a moment.
@@ -78,7 +78,11 @@ func Open(path string, opts Options) (_ *Store, err error) {
 	}
 	stale := found.stale
 	if stale { // left by a crash
-		stale = h.compactClosed() != nil // the writer tries again
+		err := h.compactClosed()
+		if errors.Is(err, errUnsynced) {
+			return nil, fmt.Errorf("opening the store %s: %w", h.path, err)
+		}
+		stale = err != nil // the writer tries again
 	}
 	if err := h.open(); err != nil {
 		return nil, err

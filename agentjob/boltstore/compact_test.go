@@ -1,0 +1,395 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/agentjob/agentjob-go/agentjob"
+)
+
+// A hoard is a store with records that can be found again in its folder, byte by byte.
+type hoard struct {
+	*Store
+	lease agentjob.Lease
+	t     *testing.T
+}
+
+func newHoard(t *testing.T) *hoard {
+	store, lease := openTest(t)
+	return &hoard{store, lease, t}
+}
+
+func (h *hoard) put(id string, state agentjob.State, size int) {
+	r := rec(id, state, "")
+	if size > 0 {
+		r.Content.Response = bytes.Repeat([]byte("text "), size/5)
+	}
+	require.NoError(h.t, h.lease.Put(h.t.Context(), r))
+}
+
+// sealed returns the bytes that are kept for the text of a task.
+func (h *hoard) sealed(id string) string {
+	var data []byte
+	require.NoError(h.t, h.home.view(func(tx *bolt.Tx) error {
+		data = bytes.Clone(place{providersBucket, "agent-1", ""}.in(tx).Get([]byte(id)))
+		return nil
+	}))
+	_, sealed, ok := bytes.Cut(data, []byte("\n"))
+	require.True(h.t, ok)
+	return string(sealed[len(sealed)-100:])
+}
+
+// found tells which of some texts are in any file of the folder.
+func (h *hoard) found(texts ...string) (found []string) {
+	folder := filepath.Dir(h.home.path)
+	entries, err := os.ReadDir(folder)
+	require.NoError(h.t, err)
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		require.NoError(h.t, err)
+		for _, text := range texts {
+			if bytes.Contains(data, []byte(text)) {
+				found = append(found, text)
+			}
+		}
+	}
+	return found
+}
+
+func (h *hoard) size() int64 {
+	info, err := os.Stat(h.home.path)
+	require.NoError(h.t, err)
+	return info.Size()
+}
+
+// records returns the tasks that a store has, and their states.
+func records(t testing.TB, lease agentjob.Lease) map[string]agentjob.State {
+	found := map[string]agentjob.State{}
+	for r, err := range lease.Records(t.Context()) {
+		require.NoError(t, err)
+		found[r.TaskID] = r.State
+	}
+	return found
+}
+
+// fillAndEmpty leaves one record of three in a store, and returns the texts that should be gone.
+func (h *hoard) fillAndEmpty() (gone []string, left map[string]agentjob.State) {
+	left = map[string]agentjob.State{}
+	for i := range 60 {
+		h.put(fmt.Sprintf("recognisable-%02d", i), agentjob.StateSaved, 20_000)
+	}
+	for i := range 60 {
+		id := fmt.Sprintf("recognisable-%02d", i)
+		switch i % 3 {
+		case 0:
+			left[id] = agentjob.StateSaved
+			continue
+		case 1:
+			left[id] = agentjob.StateEnded
+			gone = append(gone, h.sealed(id))
+			h.put(id, agentjob.StateEnded, 0)
+		case 2:
+			gone = append(gone, h.sealed(id), id)
+			require.NoError(h.t, h.lease.Delete(h.t.Context(), id))
+		}
+	}
+	require.Equal(h.t, left, records(h.t, h.lease))
+	require.NotEmpty(h.t, h.found(gone...), "bbolt itself wipes nothing, or this test proves nothing")
+	return gone, left
+}
+
+func TestDeletedIsGoneFromTheFileInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHoard(t)
+		gone, left := h.fillAndEmpty()
+		before := h.size()
+		time.Sleep(compactDelay + lazyDelay) // in the bubble's time
+		synctest.Wait()
+		require.Empty(t, h.found(gone...))
+		require.Less(t, h.size(), before/2)
+		require.Equal(t, left, records(t, h.lease))
+
+		h.put("later", agentjob.StateSaved, 20_000)
+		later := h.sealed("later")
+		require.NoError(t, h.lease.Delete(t.Context(), "later"))
+		time.Sleep(compactDelay + lazyDelay)
+		synctest.Wait()
+		require.Empty(t, h.found(later, "later"))
+		require.NoError(t, h.Close())
+	})
+}
+
+func TestNothingStaleIsNotCompacted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHoard(t)
+		h.put("a", agentjob.StateClaimed, 0)
+		require.NoError(t, h.BindProvider(t.Context(), "print", "agent-1"))
+		require.NoError(t, h.BindProvider(t.Context(), "print", "agent-1"), "again the same")
+		require.NoError(t, h.lease.Delete(t.Context(), "absent"))
+		before, err := os.Stat(h.home.path)
+		require.NoError(t, err)
+		time.Sleep(2 * compactDelay)
+		require.NoError(t, h.Close())
+		after, err := os.Stat(h.home.path)
+		require.NoError(t, err)
+		require.True(t, os.SameFile(before, after))
+	})
+}
+
+func TestDeletedIsGoneAfterClose(t *testing.T) {
+	h := newHoard(t)
+	gone, left := h.fillAndEmpty()
+	before := h.size()
+	require.NoError(t, h.Close())
+	require.Empty(t, h.found(gone...))
+	require.Less(t, h.size(), before/2)
+	require.Equal(t, left, reread(t, h.home.path))
+}
+
+func TestDeletedIsGoneAfterACrashAndOpen(t *testing.T) {
+	h := newHoard(t)
+	gone, left := h.fillAndEmpty()
+	crashed := h.copyFolder(t)
+	require.NoError(t, h.Close())
+
+	store, err := Open(crashed, Options{})
+	require.NoError(t, err)
+	h.home.path = crashed
+	require.Empty(t, h.found(gone...), "before it is closed")
+	require.NoError(t, store.Close())
+	require.Equal(t, left, reread(t, crashed))
+}
+
+// copyFolder copies the files as they are now, as a crash would leave them, and returns the store's path there.
+func (h *hoard) copyFolder(t *testing.T) string {
+	folder := filepath.Join(t.TempDir(), "crashed")
+	if !assert.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(h.home.path)))) || !assert.NoError(t, os.Chmod(folder, 0o700)) {
+		return ""
+	}
+	entries, err := os.ReadDir(folder)
+	assert.NoError(t, err)
+	for _, entry := range entries {
+		assert.NoError(t, os.Chmod(filepath.Join(folder, entry.Name()), 0o600))
+	}
+	return filepath.Join(folder, filepath.Base(h.home.path))
+}
+
+// reread opens a store and returns its tasks.
+func reread(t *testing.T, path string) map[string]agentjob.State {
+	store, err := Open(path, Options{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()) }()
+	lease, err := store.Acquire(t.Context(), "agent-1")
+	require.NoError(t, err)
+	return records(t, lease)
+}
+
+// onStep sets what happens at each step of compactions, for the rest of a test.
+func onStep(t *testing.T, do func(step string) error) {
+	before := atStep
+	atStep = do
+	t.Cleanup(func() { atStep = before })
+}
+
+func TestCrashAtAnyStepOfACompactionLosesNothing(t *testing.T) {
+	steps := map[string]int{}
+	var crashed []string
+	var h *hoard
+	onStep(t, func(step string) error {
+		if steps[step]++; h != nil && steps[step] < 10 {
+			crashed = append(crashed, h.copyFolder(t))
+		}
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		h = newHoard(t)
+		_, left := h.fillAndEmpty()
+		clear(steps)
+		crashed = nil
+		time.Sleep(compactDelay + lazyDelay) // one while it is open
+		synctest.Wait()
+		h.put("recognisable-00", agentjob.StateEnded, 0)
+		left["recognisable-00"] = agentjob.StateEnded
+		before := len(crashed)
+		require.NoError(t, h.Close()) // one at the end
+		h = nil
+		for _, step := range []string{"begun", "part", "settled", "renamed"} {
+			require.GreaterOrEqual(t, steps[step], 2, step)
+		}
+		for i, path := range crashed {
+			expected := maps.Clone(left)
+			if i < before {
+				expected["recognisable-00"] = agentjob.StateSaved
+			}
+			require.Equal(t, expected, reread(t, path), "crash %d", i)
+			require.NoFileExists(t, path+".partial")
+		}
+	})
+}
+
+func TestFailureAtAnyStepLeavesTheOldFileAndIsTriedAgain(t *testing.T) {
+	errFull := errors.New("the disk is full, says the test")
+	for _, failing := range []string{"begun", "part", "settled"} {
+		t.Run(failing, func(t *testing.T) {
+			fails := true
+			onStep(t, func(step string) error {
+				if fails && step == failing {
+					return errFull
+				}
+				return nil
+			})
+			synctest.Test(t, func(t *testing.T) {
+				h := newHoard(t)
+				gone, left := h.fillAndEmpty()
+				time.Sleep(compactDelay + lazyDelay)
+				synctest.Wait()
+				require.NotEmpty(t, h.found(gone...))
+				require.NoFileExists(t, h.home.partial())
+				h.put("meanwhile", agentjob.StateSaved, 20_000)
+				left["meanwhile"] = agentjob.StateSaved
+				require.Equal(t, left, records(t, h.lease))
+
+				crashed := h.copyFolder(t)
+				store, err := Open(crashed, Options{})
+				require.NoError(t, err, "a store that can't be compacted opens all the same")
+				err = store.Close()
+				require.ErrorIs(t, err, errFull)
+				require.ErrorContains(t, err, "still in the file")
+
+				fails = false
+				time.Sleep(compactRetry)
+				synctest.Wait()
+				require.Empty(t, h.found(gone...))
+				require.Equal(t, left, records(t, h.lease))
+				require.NoError(t, h.Close())
+				require.Equal(t, left, reread(t, crashed))
+			})
+		})
+	}
+}
+
+// A power cut could bring the old file back, without what would be written to the new one.
+func TestNothingIsPromisedWithAFileWhoseNameIsNotOnDisk(t *testing.T) {
+	errSync := errors.New("can't be synced, says the test")
+	fails := true
+	onStep(t, func(step string) error {
+		if fails && step == "renamed" {
+			return errSync
+		}
+		return nil
+	})
+	fails = false
+	synctest.Test(t, func(t *testing.T) {
+		h := newHoard(t)
+		_, left := h.fillAndEmpty()
+		crashed := h.copyFolder(t)
+		fails = true
+		time.Sleep(compactDelay + lazyDelay)
+		synctest.Wait()
+		require.ErrorIs(t, h.lease.Put(t.Context(), rec("later", agentjob.StateClaimed, "")), errSync)
+		_, err := Open(crashed, Options{})
+		require.ErrorIs(t, err, errSync)
+		fails = false
+		require.NoError(t, h.Close())
+		require.Equal(t, left, reread(t, h.home.path))
+		require.Equal(t, left, reread(t, crashed))
+	})
+}
+
+func TestTheLockIsNeverFreeDuringACompaction(t *testing.T) {
+	var path string
+	tried := 0
+	onStep(t, func(step string) error {
+		if path != "" {
+			tried++
+			_, err := Open(path, Options{})
+			assert.ErrorIs(t, err, agentjob.ErrLeaseHeld, step)
+		}
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		h := newHoard(t)
+		h.fillAndEmpty()
+		path = h.home.path
+		time.Sleep(compactDelay + time.Hour)
+		synctest.Wait()
+		require.Greater(t, tried, 3)
+		require.NoError(t, h.Close())
+		path = ""
+	})
+}
+
+// Writers go on while the file is compacted again and again; in the end everything is as the last write of each said.
+func TestWritesDuringCompactionsAreKept(t *testing.T) {
+	before := compactDelay
+	compactDelay = 0
+	t.Cleanup(func() { compactDelay = before })
+	var mu sync.Mutex
+	compactions := 0
+	enough := make(chan struct{})
+	onStep(t, func(step string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if step == "renamed" {
+			if compactions++; compactions == 20 {
+				close(enough)
+			}
+		}
+		return nil
+	})
+	h := newHoard(t)
+	expected := map[string]string{}
+	var all sync.WaitGroup
+	for writer := range 4 {
+		all.Go(func() {
+			last := map[string]string{}
+			for i := 0; ; i++ {
+				select {
+				case <-enough:
+					mu.Lock()
+					maps.Copy(expected, last)
+					mu.Unlock()
+					return
+				default:
+				}
+				id, text := fmt.Sprintf("%d/%d", writer, i%50), strings.Repeat(fmt.Sprint(i), 500)
+				err := h.lease.Put(context.Background(), rec(id, agentjob.StateSaved, text))
+				last[id] = text
+				if err == nil && i%7 == 3 {
+					err = h.lease.Delete(context.Background(), id)
+					delete(last, id)
+				}
+				if !assert.NoError(t, err) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	found := map[string]string{}
+	for r, err := range h.lease.Records(t.Context()) {
+		require.NoError(t, err)
+		found[r.TaskID] = r.Reason
+	}
+	require.Equal(t, expected, found)
+	require.NoError(t, h.Close())
+	require.Len(t, reread(t, h.home.path), len(expected))
+	entries, err := os.ReadDir(filepath.Dir(h.home.path))
+	require.NoError(t, err)
+	require.False(t, slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.Contains(e.Name(), "partial") }))
+}
