@@ -253,7 +253,7 @@ func (x *trial) settle() {
 	synctest.Wait()
 	// One may be lost with a poll that is given up while earlier tasks end, but not each.
 	var last *errand
-	for tries := 0; tries < 3 && (last == nil || last.record.State == ""); tries++ {
+	for tries := 0; tries < 3 && !x.arrived(last); tries++ {
 		last = x.send(step{How: "answer"})
 		for waited := time.Duration(0); !x.settled() && waited < limit; waited += time.Minute {
 			<-time.After(time.Minute)
@@ -284,6 +284,13 @@ func (x *trial) settle() {
 	} else {
 		x.breaks(goesOn, "there is no worker")
 	}
+}
+
+// arrived reports whether there is a record of a task.
+func (x *trial) arrived(e *errand) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return e != nil && e.record.State != ""
 }
 
 func (x *trial) settled() bool {
