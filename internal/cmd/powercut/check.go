@@ -12,6 +12,7 @@ type options struct {
 	tasks  int // of the recorded provider
 	states int // that are rebuilt, about; 0: all
 	seed   uint64
+	faults []string // that strace injects into the recorded provider
 }
 
 // restartEvery is how many states are judged by their records alone for one in which the worker is started, too.
@@ -24,10 +25,10 @@ type row struct {
 }
 
 // check records a provider and judges every power cut of it.
-func check(ctx context.Context, k kind, o options, faults ...string) ([]row, error) {
+func check(ctx context.Context, k kind, o options) ([]row, error) {
 	w := newWorld()
 	defer w.close()
-	recording, err := record(ctx, w, k, o.tasks, faults)
+	recording, err := record(ctx, w, k, o.tasks, o.faults)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,11 @@
 // Command powercut shows what would be on disk after a power cut, at every moment of a provider's life, and
 // that the worker keeps its promises when it is started again from there.
 //
-//	go run ./internal/cmd/powercut [-store bolt] [-tasks N] [-states N] [-seed S]
+//	go run ./internal/cmd/powercut [-store bolt|file] [-tasks N] [-states N] [-seed S] [-inject FAULT]...
 //
 // Killing a process proves little of durability, since the operating system still writes what it holds in memory. So
-// this command records the real worker on the real store, serving tasks in two lives, with strace,
+// this command records the real worker on the real store, serving tasks in two lives (so the store is made, opened
+// again and closed, too), with strace,
 // replays its writes on a model of a disk that keeps only what was synced (package systrace says how), and looks at
 // what each power cut would leave. It needs Linux and strace (apt-get install strace).
 //
@@ -39,6 +40,13 @@
 //
 // The last line is for scripts: states=N lost=0 rerun=0 early=0 unopenable=0. Findings are on stderr. The exit code is 1 if
 // there is one, 2 if nothing could be judged.
+//
+// # It can fail
+//
+// With -inject the recorded provider's system calls fail or are faked, as strace's option inject says:
+//
+//	-inject fsync:retval=0 -inject fdatasync:retval=0   syncs that do nothing: most states lose something
+//	-inject fdatasync:error=EIO:when=9                  each thread's ninth fdatasync fails: what it was to write may be lost, what was acknowledged not
 //
 // # Limits
 //

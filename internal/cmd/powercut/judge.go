@@ -33,7 +33,7 @@ func (t *tally) add(other tally) {
 	t.texts = append(t.texts, other.texts...)
 }
 
-func (t *tally) bad() int { return t.lost + t.rerun + t.early + t.unopenable }
+func (t tally) bad() int { return t.lost + t.rerun + t.early + t.unopenable }
 
 func (t *tally) count(column *int, format string, args ...any) {
 	*column++

@@ -14,10 +14,10 @@ func main() {
 	if childMain() {
 		return
 	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("powercut", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	store := flags.String("store", "", "only this store: bolt, file")
@@ -25,7 +25,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.tasks, "tasks", 24, "tasks that the recorded provider serves")
 	flags.IntVar(&o.states, "states", 3000, "states of the disk to judge for each store, about; 0 is all")
 	flags.Uint64Var(&o.seed, "seed", 1, "chooses the states")
+	flags.Func("inject", "a fault as strace's option inject takes it, may be repeated: fdatasync:retval=0 fakes syncs", func(fault string) error {
+		o.faults = append(o.faults, fault)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if o.tasks < 1 {
+		fmt.Fprintln(stderr, "powercut: -tasks must be at least 1 task")
 		return 2
 	}
 	var rows []row
@@ -33,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		if *store != "" && k.name != *store {
 			continue
 		}
-		got, err := check(context.Background(), k, o)
+		got, err := check(ctx, k, o)
 		if err != nil {
 			fmt.Fprintln(stderr, "powercut:", err)
 			return 2

@@ -38,11 +38,16 @@ func straceMissing() error {
 	return nil
 }
 
+// recordTime bounds a recording, so that a provider that hangs is an error.
+const recordTime = 2 * time.Minute
+
 // record has a provider serve tasks in two lives, and returns the trace.
 func record(ctx context.Context, w *world, k kind, tasks int, faults []string) (_ *recording, err error) {
 	if err := straceMissing(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
 	temp, err := os.MkdirTemp("", "powercut-*")
 	if err != nil {
 		return nil, err
@@ -83,11 +88,12 @@ func (r *recording) serve(ctx context.Context, trace string, tasks int, faults [
 	return errors.Join(err, p.end())
 }
 
+func taskID(i int) string { return fmt.Sprintf("task-%04d", i) }
+
 // ask sends messages, which wait for the provider if it is not there.
 func (r *recording) ask(from, to int) error {
 	for i := from; i < to; i++ {
-		id := fmt.Sprintf("task-%04d", i)
-		_, err := r.platform.User("customer").Chat(r.agent).SendMessage(agentjobtest.MessageOptions{ID: id, Text: "Hello", Queue: true})
+		_, err := r.platform.User("customer").Chat(r.agent).SendMessage(agentjobtest.MessageOptions{ID: taskID(i), Text: "Hello", Queue: true})
 		if err != nil {
 			return err
 		}
@@ -127,10 +133,12 @@ func (r *recording) read(trace string, tasks int) error {
 
 // A provider is the traced process.
 type provider struct {
+	*recording
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	lines  *bufio.Scanner
+	lines  chan string // that it tells; closed at its end
 	ended  map[string]bool
+	known  map[string]bool
 	stderr bytes.Buffer
 }
 
@@ -144,7 +152,10 @@ func (r *recording) start(ctx context.Context, trace string, faults []string) (*
 		return nil, err
 	}
 	command := systrace.Command(trace, faults, self)
-	p := &provider{cmd: exec.CommandContext(ctx, command[0], command[1:]...), ended: map[string]bool{}}
+	p := &provider{
+		recording: r, cmd: exec.CommandContext(ctx, command[0], command[1:]...),
+		lines: make(chan string), ended: map[string]bool{}, known: map[string]bool{},
+	}
 	p.cmd.Env = append(os.Environ(), childVariable+"="+string(settings), "NO_PROXY=127.0.0.1")
 	p.cmd.Stderr = &p.stderr
 	p.cmd.WaitDelay = 10 * time.Second
@@ -155,18 +166,41 @@ func (r *recording) start(ctx context.Context, trace string, faults []string) (*
 	if err != nil {
 		return nil, err
 	}
-	p.lines = bufio.NewScanner(out)
-	return p, p.cmd.Start()
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.lines)
+		for lines := bufio.NewScanner(out); lines.Scan(); { // its error is the process's end, which Wait tells of
+			p.lines <- lines.Text()
+		}
+	}()
+	return p, nil
 }
+
+// stalled is when a provider is taken to have lost what it was handed out: a poll that it gives up because
+// its store fails takes a task with it.
+const stalled = 3 * time.Second
 
 // await returns when so many tasks have ended.
 func (p *provider) await(n int) error {
 	for len(p.ended) < n {
-		if !p.lines.Scan() {
-			return errors.Join(fmt.Errorf("the provider ended after %d of %d tasks", len(p.ended), n), p.lines.Err())
-		}
-		if id, ok := strings.CutPrefix(p.lines.Text(), "END "); ok {
-			p.ended[id] = true
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				return fmt.Errorf("the provider ended after %d of %d tasks", len(p.ended), n)
+			}
+			what, id, _ := strings.Cut(line, " ")
+			p.known[id] = true
+			if what == "END" {
+				p.ended[id] = true
+			}
+		case <-time.After(stalled):
+			for i := range n {
+				if id := taskID(i); !p.known[id] {
+					p.platform.HandOutAgain(id)
+				}
+			}
 		}
 	}
 	return nil
@@ -175,9 +209,9 @@ func (p *provider) await(n int) error {
 // end has the provider drain, and waits for its end.
 func (p *provider) end() error {
 	err := p.in.Close()
-	for p.lines.Scan() { // it must not wait for its reader
+	for range p.lines { // it must not wait for its reader
 	}
-	err = errors.Join(err, p.lines.Err(), p.cmd.Wait())
+	err = errors.Join(err, p.cmd.Wait())
 	if err != nil {
 		err = fmt.Errorf("the traced provider: %w\n%s", err, &p.stderr)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentjob/agentjob-go/agentjob"
 	"github.com/agentjob/agentjob-go/agentjob/boltstore"
+	"github.com/agentjob/agentjob-go/agentjob/filestore"
 )
 
 // A localStore is a store in files.
@@ -23,6 +24,9 @@ type kind struct {
 var kinds = []kind{
 	{"bolt", func(folder string) (localStore, error) {
 		return boltstore.Open(filepath.Join(folder, "state", "agentjob.db"), boltstore.Options{})
+	}},
+	{"file", func(folder string) (localStore, error) {
+		return filestore.Open(filepath.Join(folder, "state"), filestore.Options{})
 	}},
 }
 

@@ -2,6 +2,7 @@ package systrace
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -101,23 +102,49 @@ func (d *Disk) covers(n *node) []*Op {
 // sync makes changes durable that a sync of n covered.
 func (d *Disk) sync(n *node, covered []*Op) {
 	d.changes++
-	d.pending = slices.DeleteFunc(d.pending, func(o *Op) bool {
-		if !slices.Contains(covered, o) || o.dropped {
-			return false
-		}
-		if o.names == nil {
+	var left []*Op
+	for _, o := range d.pending {
+		switch {
+		case o.dropped || !slices.Contains(covered, o):
+			left = append(left, o)
+		case o.names == nil:
 			n.data = o.applied(n.data, Fate{Kept: true})
-			return true
+			left = o.supersede(left)
+		default:
+			if delete(o.unsynced, n); len(o.unsynced) > 0 {
+				left = append(left, o)
+				continue
+			}
+			for _, naming := range o.names {
+				give(naming.folder.names, naming)
+			}
 		}
-		delete(o.unsynced, n)
-		if len(o.unsynced) > 0 {
-			return false
+	}
+	d.pending = left
+}
+
+// supersede takes from older changes what o, which is durable, has overwritten. They are those that an earlier sync dropped.
+func (o *Op) supersede(older []*Op) (left []*Op) {
+	for _, was := range older {
+		if was.file != o.file {
+			left = append(left, was)
+			continue
 		}
-		for _, naming := range o.names {
-			give(naming.folder.names, naming)
+		// A length is never left: it is written with every sync of the file.
+		from, to := o.off, o.off+int64(len(o.data))
+		if o.data == nil {
+			from, to = o.size, math.MaxInt64
 		}
-		return true
-	})
+		end := was.off + int64(len(was.data))
+		for _, part := range [][2]int64{{was.off, min(end, from)}, {max(was.off, to), end}} {
+			if part[0] < part[1] {
+				rest := *was
+				rest.off, rest.data = part[0], was.data[part[0]-was.off:part[1]-was.off]
+				left = append(left, &rest)
+			}
+		}
+	}
+	return left
 }
 
 // A Fate is what a power cut makes of a pending change. The zero Fate is that it never reached the disk.

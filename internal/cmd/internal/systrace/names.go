@@ -55,8 +55,14 @@ func (r *Replay) place(call *Call, fd, name int) (*place, error) {
 	return &place{at, last}, nil
 }
 
-func (r *Replay) rename(call *Call, names ...naming) {
+func (r *Replay) rename(call *Call, names ...naming) error {
+	for _, n := range names {
+		if n.name == "" {
+			return unknown(call) // the whole folder
+		}
+	}
 	r.disk.add(&Op{Call: call, names: names})
+	return nil
 }
 
 func (r *Replay) openat(call *Call) error {
@@ -71,7 +77,9 @@ func (r *Replay) openat(call *Call) error {
 	switch {
 	case n == nil && call.Has(2, "O_CREAT"):
 		n = &node{}
-		r.rename(call, naming{p.folder, p.name, n})
+		if err := r.rename(call, naming{p.folder, p.name, n}); err != nil {
+			return err
+		}
 	case n == nil:
 		return fmt.Errorf("%s: it opened a file that was never made", call)
 	case call.Has(2, "O_TRUNC") && n.size > 0:
@@ -83,18 +91,18 @@ func (r *Replay) openat(call *Call) error {
 
 func (r *Replay) mkdirat(call *Call) error {
 	p, err := r.place(call, 0, 1)
-	if p != nil {
-		r.rename(call, naming{p.folder, p.name, newFolder()})
+	if p == nil || err != nil {
+		return err
 	}
-	return err
+	return r.rename(call, naming{p.folder, p.name, newFolder()})
 }
 
 func (r *Replay) unlinkat(call *Call) error {
 	p, err := r.place(call, 0, 1)
-	if p != nil {
-		r.rename(call, naming{p.folder, p.name, nil})
+	if p == nil || err != nil {
+		return err
 	}
-	return err
+	return r.rename(call, naming{p.folder, p.name, nil})
 }
 
 func (r *Replay) renameat(call *Call) error {
@@ -109,16 +117,15 @@ func (r *Replay) renameat(call *Call) error {
 	if n == to.node() {
 		return nil // two names of one file: renaming does nothing
 	}
-	r.rename(call, naming{from.folder, from.name, nil}, naming{to.folder, to.name, n})
-	return nil
+	return r.rename(call, naming{from.folder, from.name, nil}, naming{to.folder, to.name, n})
 }
 
 func (r *Replay) linkat(call *Call) error {
 	from, to, err := r.places(call)
-	if from != nil && err == nil {
-		r.rename(call, naming{to.folder, to.name, from.node()})
+	if from == nil || err != nil {
+		return err
 	}
-	return err
+	return r.rename(call, naming{to.folder, to.name, from.node()})
 }
 
 // places are those of a call that names two.

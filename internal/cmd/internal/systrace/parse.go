@@ -93,15 +93,15 @@ func (p *parser) resume(thread int, text string) error {
 // finish reads "name(args) = result".
 func (p *parser) finish(call *Call, text string) error {
 	end := strings.LastIndex(text, " = ")
-	if end < 0 {
+	if end < len(call.Name) {
 		return fmt.Errorf("%s has no result: %.60q", call.Name, text)
 	}
-	args := strings.TrimSuffix(strings.TrimRight(text[:end], " "), ")")
-	call.Args = splitArgs(args[len(call.Name)+1:])
+	args, whole := strings.CutSuffix(strings.TrimRight(text[:end], " "), ")")
 	result := strings.Fields(text[end+3:])
-	if len(result) == 0 {
-		return fmt.Errorf("%s has no result", call.Name)
+	if !whole || len(result) == 0 {
+		return fmt.Errorf("%s has no result: %.60q", call.Name, text)
 	}
+	call.Args = splitArgs(args[len(call.Name)+1:])
 	if result[0] == "?" { // the program ended in it
 		return nil
 	}

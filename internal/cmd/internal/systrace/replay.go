@@ -98,6 +98,13 @@ func unknown(call *Call) error {
 	return fmt.Errorf("%s: the model of the disk does not know this call; teach it", call)
 }
 
+// maxSize bounds a file: they are kept in memory.
+const maxSize = 1 << 30
+
+func impossible(call *Call) error {
+	return fmt.Errorf("%s: its sizes can't be, or the file is larger than 1 GiB", call)
+}
+
 func (r *Replay) inside(p string) bool {
 	p = path.Clean(p)
 	return p == r.folder || strings.HasPrefix(p, r.folder+"/")
@@ -157,6 +164,9 @@ func (r *Replay) write(call *Call) error {
 	if f.appended {
 		at = f.node.size
 	}
+	if call.Ret > int64(len(data)) || at < 0 || at > maxSize {
+		return impossible(call)
+	}
 	if call.Name == "write" {
 		f.at = at + call.Ret
 	}
@@ -170,10 +180,14 @@ func (r *Replay) ftruncate(call *Call) error {
 		return err
 	}
 	size, err := call.Int(1)
-	if err == nil {
-		r.disk.add(&Op{Call: call, file: f.node, size: size})
+	if err != nil {
+		return err
 	}
-	return err
+	if size < 0 || size > maxSize {
+		return impossible(call)
+	}
+	r.disk.add(&Op{Call: call, file: f.node, size: size})
+	return nil
 }
 
 func (r *Replay) read(call *Call) error {
