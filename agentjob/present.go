@@ -60,53 +60,81 @@ func (r *run) closeCircuit() {
 	}
 }
 
-// present keeps the provider online for as long as work may be claimed: it asks
-// Ready, opens the gate, and beats, and it cleans the records once an hour. It is the
-// only caller of Ready and Heartbeat.
+// A presence is what one look leaves for the next.
+type presence struct {
+	failures int
+	cleaned  time.Time
+}
+
+// A forecast is when to look again, and a channel that tells earlier if only the gate keeps
+// the provider from beating.
+type forecast struct {
+	wait   time.Duration
+	opened <-chan struct{}
+}
+
+// present keeps the provider online until the worker is asked to end or the lease is lost. Each
+// look has a goroutine of its own: it does not keep the end waiting, and the stack that its
+// requests need is gone between two.
 func (r *run) present() {
-	var failures int
-	var cleaned time.Time
-	for r.claiming.Err() == nil {
-		if now := time.Now(); cleaned.IsZero() || now.Sub(cleaned) >= housekeeping {
-			r.ledger.forget(r.claiming, now)
-			cleaned = now
+	var p presence
+	looked := make(chan forecast, 1)
+	for {
+		r.claimers.Go(func() { looked <- r.look(&p) })
+		var next forecast
+		select {
+		case next = <-looked:
+		case <-r.draining.sent:
+			return
+		case <-r.lease.Lost():
+			r.fail(ErrLeaseLost, true)
+			return
 		}
-		wait, opened := r.look(&failures)
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(next.wait)
 		select {
 		case <-timer.C:
 		case <-r.circuit.changed:
 		case <-r.ledger.failed:
-		case <-opened:
-		case <-r.claiming.Done():
+		case <-next.opened:
+		case <-r.draining.sent:
+			timer.Stop()
+			return
+		case <-r.lease.Lost():
+			timer.Stop()
+			r.fail(ErrLeaseLost, true)
+			return
 		}
 		timer.Stop()
 	}
 }
 
-// look asks whether work can be done and beats if so. It returns when to look
-// again, and a channel that tells earlier if only the gate keeps it from beating.
-func (r *run) look(failures *int) (wait time.Duration, opened <-chan struct{}) {
+// look cleans the records once an hour, asks whether work can be done, and beats if so. It is
+// the only caller of Ready and Heartbeat.
+func (r *run) look(p *presence) forecast {
+	if now := time.Now(); p.cleaned.IsZero() || now.Sub(p.cleaned) >= housekeeping {
+		r.ledger.forget(r.claiming, now)
+		p.cleaned = now
+	}
 	if !r.ledger.isProven() && !r.writable() {
-		return storeRetry, nil
+		return forecast{wait: storeRetry}
 	}
 	if wait := r.circuit.remaining(); wait > 0 {
-		return wait, nil
+		return forecast{wait: wait}
 	}
 	if err := r.able(); err != nil {
-		*failures++
-		return backoff(*failures), nil
+		p.failures++
+		return forecast{wait: backoff(p.failures)}
 	}
 	if opened := r.gate.opening(); !r.gate.isOpen() {
-		return heartbeatInterval, opened // the backlog is full, or a write has failed
+		return forecast{heartbeatInterval, opened} // the backlog is full, or a write has failed
 	}
 	next, err := r.beat()
 	if err != nil {
-		*failures++
-		return min(retryDelay(*failures, err), heartbeatInterval), nil
+		p.failures++
+		return forecast{wait: min(retryDelay(p.failures, err), heartbeatInterval)}
 	}
-	*failures = 0
-	return next, nil
+	p.failures = 0
+	return forecast{wait: next}
 }
 
 // able reports whether a task could be answered now.

@@ -41,7 +41,6 @@ type run struct {
 
 	mu     sync.Mutex
 	reason error         // why the run can't go on
-	failed chan struct{} // closed with it
 	hard   chan struct{} // closed when it must end at once
 }
 
@@ -52,7 +51,7 @@ func newRun(w *Worker, provider string, lease Lease, ctx context.Context) *run {
 		slots:    make(chan struct{}, w.cfg.Concurrency),
 		circuit:  circuit{changed: make(chan struct{}, 1)},
 		claiming: newScope(base), tasks: newScope(base), delivering: newScope(base), saving: newScope(base),
-		failed: make(chan struct{}), hard: make(chan struct{}),
+		hard: make(chan struct{}),
 	}
 	r.gate = newGate(r.claiming)
 	r.ledger = newLedger(w, lease, r.gate, func(err error) { r.fail(err, true) })
@@ -69,11 +68,11 @@ func (r *run) fail(err error, hard bool) {
 	switch {
 	case r.reason == nil:
 		r.reason = err
-		close(r.failed)
 	case errors.Is(err, ErrHandlerStuck) && !errors.Is(r.reason, ErrHandlerStuck):
 		r.reason = errors.Join(r.reason, err)
 	}
 	r.claiming.end(err)
+	r.draining.send()
 	if hard {
 		select {
 		case <-r.hard:
@@ -83,22 +82,23 @@ func (r *run) fail(err error, hard bool) {
 	}
 }
 
-// serve runs to the end and gives the lease up.
+// serve runs to the end. While nothing happens its goroutine and that of claim are all there is.
 func (r *run) serve(ctx context.Context) error {
-	r.status.mu.Lock()
-	r.status.gate = r.gate
-	r.status.mu.Unlock()
-
+	r.status.attach(r.gate)
 	err := r.recover(ctx)
 	if err == nil {
 		r.status.update(func(s *Status) { s.Phase = PhaseServing })
 		if !r.asked(ctx) {
-			r.claimers.Go(r.present)
 			r.claimers.Go(r.claim)
+			r.present()
 		}
-		r.await(ctx)
 		err = r.finish()
 	}
+	return r.close(err)
+}
+
+// close ends what is left, after err, and gives the lease up.
+func (r *run) close(err error) error {
 	for _, s := range []scope{r.claiming, r.tasks, r.delivering, r.saving} {
 		s.end(ErrStopped)
 	}
@@ -110,18 +110,6 @@ func (r *run) serve(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("agentjob: close the records: %w", closing))
 	}
 	return err
-}
-
-// await returns when the worker should drain.
-func (r *run) await(ctx context.Context) {
-	select {
-	case <-r.lease.Lost():
-		r.fail(ErrLeaseLost, true)
-	case <-ctx.Done():
-	case <-r.draining.sent:
-	case <-r.stopping.sent:
-	case <-r.failed:
-	}
 }
 
 // finish drains, then stops what did not end in time, and waits for every

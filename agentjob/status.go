@@ -64,6 +64,13 @@ func (b *statusBoard) update(f func(*Status)) {
 	f(&b.s)
 }
 
+// attach shows the state of a gate from now on.
+func (b *statusBoard) attach(g *gate) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gate = g
+}
+
 func (b *statusBoard) agentID() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,8 +18,8 @@ type Worker struct {
 	client *Client // one attempt a call: the worker has its own patience
 
 	used     atomic.Bool
-	draining signal
-	stopping signal
+	draining *signal // when the worker is asked to end, in whatever way
+	stopping *signal
 	status   statusBoard
 }
 
@@ -44,7 +44,10 @@ func (w *Worker) Drain() { w.draining.send() }
 // Stop asks the worker to end now: contexts of running handlers are cancelled
 // with [ErrStopped] as the cause, their tasks end as [EndInterrupted]; saved replies stay in the
 // store for the next start. It returns at once and may be called at any time.
-func (w *Worker) Stop() { w.stopping.send() }
+func (w *Worker) Stop() {
+	w.stopping.send()
+	w.draining.send() // whoever waits for the end waits for this
+}
 
 // Run serves until ctx is done, Drain or Stop is called, or it can't go on, and
 // returns once all its goroutines have ended and the lease is given up. The end
@@ -65,43 +68,53 @@ func (w *Worker) Run(ctx context.Context) error {
 		return ErrWorkerUsed
 	}
 	err := w.run(ctx)
-	w.status.update(func(s *Status) { s.Phase, s.Err = PhaseStopped, err })
-	w.emit(Event{Kind: EventStopped, Err: err})
+	w.stopped(err)
 	return err
 }
 
-func (w *Worker) run(ctx context.Context) (err error) {
+func (w *Worker) stopped(err error) {
+	w.status.update(func(s *Status) { s.Phase, s.Err = PhaseStopped, err })
+	w.emit(Event{Kind: EventStopped, Err: err})
+}
+
+func (w *Worker) run(ctx context.Context) error {
 	if w.asked(ctx) {
 		return nil
 	}
+	defer context.AfterFunc(ctx, w.Drain)()
+	provider, lease, err := w.open(ctx)
+	if lease == nil {
+		return err
+	}
+	return newRun(w, provider, lease, ctx).serve(ctx)
+}
+
+// open returns the provider and the lease of its records. Without an error or a lease it
+// was asked to end before anything was begun.
+func (w *Worker) open(ctx context.Context) (provider string, lease Lease, err error) {
 	starting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	unwatch := w.cancelOnSignal(cancel)
-	defer unwatch()
+	defer w.cancelOnSignal(cancel)()
 
 	w.status.update(func(s *Status) { s.Phase = PhaseStarting })
-	provider, err := w.identify(starting)
+	provider, err = w.identify(starting)
 	if err == nil {
 		w.status.update(func(s *Status) { s.AgentID = provider })
-		var lease Lease
 		if lease, err = w.cfg.Store.Acquire(starting, provider); err == nil {
-			unwatch()
-			return newRun(w, provider, lease, ctx).serve(ctx)
+			return provider, lease, nil
 		}
 		err = fmt.Errorf("agentjob: open the records of %s: %w", provider, err)
 	}
 	if starting.Err() != nil {
-		return nil // asked to end before anything was begun
+		err = nil
 	}
-	return err
+	return "", nil, err
 }
 
 // asked reports whether the worker was asked to end.
 func (w *Worker) asked(ctx context.Context) bool {
 	select {
 	case <-w.draining.sent:
-		return true
-	case <-w.stopping.sent:
 		return true
 	case <-ctx.Done():
 		return true
@@ -118,8 +131,6 @@ func (w *Worker) cancelOnSignal(cancel context.CancelCauseFunc) (unwatch func())
 	watching.Go(func() {
 		select {
 		case <-w.draining.sent:
-			cancel(ErrStopped)
-		case <-w.stopping.sent:
 			cancel(ErrStopped)
 		case <-done:
 		}
@@ -175,11 +186,10 @@ func sessionID(platform, provider, taskID string) string {
 
 // A signal is sent at most once.
 type signal struct {
+	once sync.Once
 	sent chan struct{}
-	send func()
 }
 
-func newSignal() signal {
-	sent := make(chan struct{})
-	return signal{sent, sync.OnceFunc(func() { close(sent) })}
-}
+func newSignal() *signal { return &signal{sent: make(chan struct{})} }
+
+func (s *signal) send() { s.once.Do(func() { close(s.sent) }) }
