@@ -45,6 +45,10 @@ func (r *run) claimOne(open context.Context, failures *int) (pause time.Duration
 		return backoff(*failures)
 	}
 	done := func() { release(); free() }
+	if !r.gate.isOpen() { // any more
+		done()
+		return 0
+	}
 
 	start := time.Now()
 	task, err := r.client.PollTask(open, Poll{Wait: r.cfg.PollWait, AttachmentTypes: r.cfg.AttachmentTypes})

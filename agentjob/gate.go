@@ -16,13 +16,14 @@ const (
 )
 
 // A gate is open while new work may be claimed: when no reason speaks against
-// it. It hands out a context that ends as soon as it shuts, so that a poll in
-// progress does not claim what can't be answered.
+// it. It hands out a context that ends as soon as work can't be answered, so that a poll in
+// progress does not claim it. A full backlog keeps from the next poll only: one that is given
+// up may lose what the platform hands out in that moment.
 type gate struct {
 	mu      sync.Mutex
 	parent  context.Context // ends at drain
 	shut    map[reason]error
-	open    context.Context // nil while shut
+	open    context.Context // nil while work can't be answered
 	cancel  context.CancelFunc
 	changed chan struct{} // closed when the gate opens
 }
@@ -36,32 +37,39 @@ func newGate(parent context.Context) *gate {
 func (g *gate) set(why reason, holds bool, err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	wasOpen := len(g.shut) == 0
 	_, held := g.shut[why]
 	if holds {
 		g.shut[why] = err
 	} else {
 		delete(g.shut, why)
 	}
+	hindered := len(g.shut)
+	if _, full := g.shut[backlogFull]; full {
+		hindered--
+	}
 	switch {
-	case len(g.shut) > 0 && g.open != nil:
+	case hindered > 0 && g.open != nil:
 		g.cancel()
 		g.open, g.cancel = nil, nil
-	case len(g.shut) == 0 && g.open == nil:
+	case hindered == 0 && g.open == nil:
 		g.open, g.cancel = context.WithCancel(g.parent)
+	}
+	if len(g.shut) == 0 && !wasOpen {
 		close(g.changed)
 		g.changed = make(chan struct{})
 	}
 	return held != holds
 }
 
-// wait returns a context that lives while the gate is open, waiting until it
-// opens. ok is false once the parent has ended.
+// wait waits until the gate is open and returns the context for a poll. ok is false once the
+// parent has ended.
 func (g *gate) wait() (ctx context.Context, ok bool) {
 	for {
 		g.mu.Lock()
-		open, changed := g.open, g.changed
+		open, changed, isOpen := g.open, g.changed, len(g.shut) == 0
 		g.mu.Unlock()
-		if open != nil {
+		if isOpen {
 			return open, g.parent.Err() == nil
 		}
 		select {
@@ -75,7 +83,7 @@ func (g *gate) wait() (ctx context.Context, ok bool) {
 func (g *gate) isOpen() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.open != nil
+	return len(g.shut) == 0
 }
 
 // opening returns a channel that is closed when the gate opens the next time.

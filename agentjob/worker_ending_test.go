@@ -58,3 +58,21 @@ func TestStuckHandlerIsToldBesideTheReasonOfTheEnd(t *testing.T) {
 		w.pass(time.Hour)
 	})
 }
+
+// A full backlog begins no poll, but gives none up: what the platform hands out in that moment, which
+// is when a reply has made room there, would be lost.
+func TestFullBacklogLosesNoTask(t *testing.T) {
+	for range 10 { // a race of two goroutines
+		inWorld(t, func(w *world) {
+			r := w.run(echo, func(c *agentjob.Config) { c.Backlog, c.Concurrency = 1, 2 })
+			var all []*agentjobtest.Message
+			for range 40 {
+				all = append(all, w.send("Hello"))
+			}
+			for _, m := range all {
+				require.Equal(t, "You said: Hello", w.reply(m))
+			}
+			require.NoError(t, r.end())
+		})
+	}
+}
