@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -89,6 +90,8 @@ func again(req *http.Request, more string) *http.Request {
 func answerOf(body string) *http.Response {
 	return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
 }
+
+var looped atomic.Bool // one hot loop is enough
 
 // Saboteurs that the model must catch, each by the promise that it breaks.
 var saboteurs = map[string]struct {
@@ -176,15 +179,14 @@ var saboteurs = map[string]struct {
 		return next(req)
 	})},
 	"a heartbeat that is two hundred": {noHotLoop, proxying(func(route agentjobtest.Route, req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-		for range 205 {
-			if route != agentjobtest.RouteHeartbeat {
-				break
+		if route == agentjobtest.RouteHeartbeat && looped.CompareAndSwap(false, true) {
+			for range 205 {
+				resp, err := next(again(req, ""))
+				if err != nil {
+					return nil, err
+				}
+				_ = resp.Body.Close() // dropped, as a hot loop does
 			}
-			resp, err := next(again(req, ""))
-			if err != nil {
-				return nil, err
-			}
-			_ = resp.Body.Close() // dropped, as a hot loop does
 		}
 		return next(req)
 	})},
@@ -243,6 +245,7 @@ func observing(kind agentjob.EventKind, times int) sabotage {
 
 // A model that can't fail shows nothing: each promise, broken, is seen to be within a few schedules.
 func TestModelCatchesEveryBrokenPromise(t *testing.T) {
+	looped.Store(false)
 	unbroken := map[string]bool{}
 	for _, promise := range promises {
 		unbroken[promise] = true
