@@ -51,3 +51,44 @@ func TestModelScheduleIsReadAsItIsPrinted(t *testing.T) {
 		}
 	})
 }
+
+// Schedules that broke a promise once, shrunk. What they showed is also tested one by one, in
+// worker_ending_test.go; here they are run as they were found.
+var found = map[string]string{
+	"a poll into the slot of a stuck handler lost the next task": `
+{"concurrency":1,"backlog":100,"chats":100,"deadline":"30m0s","camelCase":true}
+{"at":"5m14s","do":"send","how":"deaf","takes":"45m0s"}`,
+	"Run returned before a stuck handler and did not say so": `
+{"concurrency":1,"backlog":100,"chats":100,"deadline":"30m0s"}
+{"at":"0s","do":"send","how":"deaf","takes":"45m0s"}
+{"at":"7m23s","do":"lose lease"}`,
+	"a task whose time was over was called cancelled": `
+{"concurrency":1,"backlog":100,"chats":100,"deadline":"30m0s"}
+{"at":"0s","do":"send","how":"answer"}
+{"at":"2s","do":"send","how":"answer","takes":"45m0s"}
+{"at":"16s","do":"send","how":"unavailable","takes":"45m0s"}
+{"at":"3m20s","do":"again","task":2}`,
+	"a poll that a full backlog gave up lost a task": `
+{"concurrency":5,"backlog":1,"chats":2,"deadline":"30m0s"}
+{"at":"0s","do":"crash"}
+{"at":"3s","do":"ready","how":"deaf","for":"3m0s"}
+{"at":"3s","do":"send","how":"panic"}
+{"at":"4s","do":"send","how":"deaf","takes":"1s"}
+{"at":"27s","do":"send","how":"panic","takes":"7s"}
+{"at":"45s","do":"stop"}
+{"at":"3m32s","do":"send","how":"unasked"}
+{"at":"6m36s","do":"send","how":"talk","takes":"1s"}
+{"at":"11m6s","do":"send","how":"answer"}`,
+}
+
+func TestModelFoundSchedules(t *testing.T) {
+	for name, text := range found {
+		t.Run(name, func(t *testing.T) {
+			s, err := parseSchedule(text)
+			require.NoError(t, err)
+			for range 3 { // they are races of goroutines and back-offs
+				require.Empty(t, s.run(t, sabotage{}), s)
+			}
+		})
+	}
+}
