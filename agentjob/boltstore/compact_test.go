@@ -199,35 +199,45 @@ func reread(t *testing.T, path string) map[string]agentjob.State {
 	return records(t, lease)
 }
 
-// onStep sets what happens at each step of compactions, for the rest of a test.
-func onStep(t *testing.T, do func(step string) error) {
+// onStep sets what happens at each step of compactions, for the rest of a test. What it uses is changed by tell.
+func onStep(t *testing.T, do func(step string) error) (tell func(func())) {
+	var mu sync.Mutex
 	before := atStep
-	atStep = do
+	atStep = func(step string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return do(step)
+	}
 	t.Cleanup(func() { atStep = before })
+	return func(change func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		change()
+	}
 }
 
 func TestCrashAtAnyStepOfACompactionLosesNothing(t *testing.T) {
 	steps := map[string]int{}
 	var crashed []string
 	var h *hoard
-	onStep(t, func(step string) error {
+	tell := onStep(t, func(step string) error {
 		if steps[step]++; h != nil && steps[step] < 10 {
 			crashed = append(crashed, h.copyFolder(t))
 		}
 		return nil
 	})
 	synctest.Test(t, func(t *testing.T) {
-		h = newHoard(t)
-		_, left := h.fillAndEmpty()
-		clear(steps)
-		crashed = nil
+		hoard := newHoard(t)
+		_, left := hoard.fillAndEmpty()
+		tell(func() { h = hoard; clear(steps) })
 		time.Sleep(compactDelay + lazyDelay) // one while it is open
 		synctest.Wait()
-		h.put("recognisable-00", agentjob.StateEnded, 0)
+		hoard.put("recognisable-00", agentjob.StateEnded, 0)
 		left["recognisable-00"] = agentjob.StateEnded
-		before := len(crashed)
-		require.NoError(t, h.Close()) // one at the end
-		h = nil
+		before := 0
+		tell(func() { before = len(crashed) })
+		require.NoError(t, hoard.Close()) // one at the end
+		tell(func() { h = nil })
 		for _, step := range []string{"begun", "part", "settled", "renamed"} {
 			require.GreaterOrEqual(t, steps[step], 2, step)
 		}
@@ -247,7 +257,7 @@ func TestFailureAtAnyStepLeavesTheOldFileAndIsTriedAgain(t *testing.T) {
 	for _, failing := range []string{"begun", "part", "settled"} {
 		t.Run(failing, func(t *testing.T) {
 			fails := true
-			onStep(t, func(step string) error {
+			tell := onStep(t, func(step string) error {
 				if fails && step == failing {
 					return errFull
 				}
@@ -271,7 +281,7 @@ func TestFailureAtAnyStepLeavesTheOldFileAndIsTriedAgain(t *testing.T) {
 				require.ErrorIs(t, err, errFull)
 				require.ErrorContains(t, err, "still in the file")
 
-				fails = false
+				tell(func() { fails = false })
 				time.Sleep(compactRetry)
 				synctest.Wait()
 				require.Empty(t, h.found(gone...))
@@ -286,25 +296,24 @@ func TestFailureAtAnyStepLeavesTheOldFileAndIsTriedAgain(t *testing.T) {
 // A power cut could bring the old file back, without what would be written to the new one.
 func TestNothingIsPromisedWithAFileWhoseNameIsNotOnDisk(t *testing.T) {
 	errSync := errors.New("can't be synced, says the test")
-	fails := true
-	onStep(t, func(step string) error {
+	fails := false
+	tell := onStep(t, func(step string) error {
 		if fails && step == "renamed" {
 			return errSync
 		}
 		return nil
 	})
-	fails = false
 	synctest.Test(t, func(t *testing.T) {
 		h := newHoard(t)
 		_, left := h.fillAndEmpty()
 		crashed := h.copyFolder(t)
-		fails = true
+		tell(func() { fails = true })
 		time.Sleep(compactDelay + lazyDelay)
 		synctest.Wait()
 		require.ErrorIs(t, h.lease.Put(t.Context(), rec("later", agentjob.StateClaimed, "")), errSync)
 		_, err := Open(crashed, Options{})
 		require.ErrorIs(t, err, errSync)
-		fails = false
+		tell(func() { fails = false })
 		require.NoError(t, h.Close())
 		require.Equal(t, left, reread(t, h.home.path))
 		require.Equal(t, left, reread(t, crashed))
@@ -314,7 +323,7 @@ func TestNothingIsPromisedWithAFileWhoseNameIsNotOnDisk(t *testing.T) {
 func TestTheLockIsNeverFreeDuringACompaction(t *testing.T) {
 	var path string
 	tried := 0
-	onStep(t, func(step string) error {
+	tell := onStep(t, func(step string) error {
 		if path != "" {
 			tried++
 			_, err := Open(path, Options{})
@@ -325,12 +334,11 @@ func TestTheLockIsNeverFreeDuringACompaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHoard(t)
 		h.fillAndEmpty()
-		path = h.home.path
+		tell(func() { path = h.home.path })
 		time.Sleep(compactDelay + time.Hour)
 		synctest.Wait()
-		require.Greater(t, tried, 3)
+		tell(func() { require.Greater(t, tried, 3); path = "" })
 		require.NoError(t, h.Close())
-		path = ""
 	})
 }
 
@@ -339,12 +347,9 @@ func TestWritesDuringCompactionsAreKept(t *testing.T) {
 	before := compactDelay
 	compactDelay = 0
 	t.Cleanup(func() { compactDelay = before })
-	var mu sync.Mutex
 	compactions := 0
 	enough := make(chan struct{})
 	onStep(t, func(step string) error {
-		mu.Lock()
-		defer mu.Unlock()
 		if step == "renamed" {
 			if compactions++; compactions == 20 {
 				close(enough)
@@ -354,6 +359,7 @@ func TestWritesDuringCompactionsAreKept(t *testing.T) {
 	})
 	h := newHoard(t)
 	expected := map[string]string{}
+	var mu sync.Mutex
 	var all sync.WaitGroup
 	for writer := range 4 {
 		all.Go(func() {
