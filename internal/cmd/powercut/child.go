@@ -30,7 +30,13 @@ func serve(a assignment, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(in)
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(in); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
 	for life := 1; ; life++ {
 		client, err := agentjob.NewClient(agentjob.ClientConfig{APIKey: secret.New(a.Key), BaseURL: a.URL, UserAgent: userAgent(life)})
 		if err != nil {
@@ -47,7 +53,7 @@ func serve(a assignment, in io.Reader, out io.Writer) error {
 	}
 }
 
-func serveOnce(client *agentjob.Client, store *witness, lines *bufio.Scanner) (again bool, err error) {
+func serveOnce(client *agentjob.Client, store *witness, lines <-chan string) (again bool, err error) {
 	worker, err := agentjob.NewWorker(agentjob.Config{
 		Client: client, Store: store, Concurrency: 5,
 		Handler: agentjob.HandlerFunc(func(_ context.Context, task *agentjob.Task) (*agentjob.Reply, error) {
@@ -65,9 +71,13 @@ func serveOnce(client *agentjob.Client, store *witness, lines *bufio.Scanner) (a
 	}
 	done := make(chan error, 1)
 	go func() { done <- worker.Run(context.Background()) }()
-	again = lines.Scan()
+	select {
+	case err := <-done:
+		return false, errors.Join(errors.New("the worker ended by itself"), err)
+	case _, again = <-lines:
+	}
 	worker.Drain()
-	return again, errors.Join(lines.Err(), <-done)
+	return again, <-done
 }
 
 // answer is the reply of a task: of one line up to some pages, or, for one task in eight, none.

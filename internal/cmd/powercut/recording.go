@@ -46,7 +46,7 @@ func record(ctx context.Context, w *world, k kind, tasks int, faults []string) (
 	if err := straceMissing(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, recordTime, fmt.Errorf("it was not done after %v", recordTime))
 	defer cancel()
 	temp, err := os.MkdirTemp("", "powercut-*")
 	if err != nil {
@@ -62,7 +62,7 @@ func record(ctx context.Context, w *world, k kind, tasks int, faults []string) (
 	}
 	trace := filepath.Join(temp, "trace")
 	if err := r.serve(ctx, trace, tasks, faults); err != nil {
-		return nil, fmt.Errorf("recording a provider on the %s store: %w", k.name, err)
+		return nil, fmt.Errorf("recording a provider on the %s store: %w", k.name, errors.Join(context.Cause(ctx), err))
 	}
 	return r, r.read(trace, tasks)
 }

@@ -30,7 +30,7 @@ type Op struct {
 
 	names    []naming
 	unsynced map[*node]bool // folders whose sync it waits for
-	dropped  bool           // a sync of it failed: no later one helps
+	dropped  bool           // a sync of a write failed: no later one helps
 }
 
 // A naming gives a name to a node, or takes it away.

@@ -16,8 +16,9 @@
 // fdatasync of a file makes those of its writes durable that had returned when it
 // began, once it has returned 0; an fsync of a folder does so for changes of names in it. Until then each
 // may have reached the disk or not, independent of all others, and a write may be torn between two sectors:
-// its file may be as long as if it were whole. [Disk.Pending] lists them and [Disk.Image] takes the [Fate] of each. A sync that failed may have
-// dropped what it was to write, so no later one makes that durable. A sync that
+// its file may be as long as if it were whole. [Disk.Pending] lists them and [Disk.Image] takes the [Fate] of each. A sync of a file that failed may have
+// dropped what it was to write, so no later one makes that durable. (Names are in the file system's journal: if that
+// can't be written, no later sync works either.) A sync that
 // strace was told to fake did nothing. Renaming is atomic.
 //
 // This is harsher than the file systems in use, most of which keep the order of changes of names and

@@ -140,7 +140,7 @@ func (r *Replay) endSync(call *Call) error {
 		r.disk.sync(f.node, covered)
 	case call.Errno != "":
 		for _, o := range covered {
-			o.dropped = true
+			o.dropped = !o.IsName()
 		}
 	}
 	return nil
