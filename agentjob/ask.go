@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 
 	"github.com/agentjob/agentjob-go/internal/httpx"
 )
@@ -14,11 +13,12 @@ import (
 type inquiry struct {
 	op           operation
 	method, path string
-	query        url.Values
+	query        string // encoded
 	header       http.Header
 	body         []byte
 	taskID       string // of an operation on a task
 	chat         string // chat text in body: no error may quote it
+	reply        bool   // body is an encoded Response, with chat text
 	private      string // another secret in body
 	anonymous    bool   // sent without the key
 	silent       bool   // a successful answer holds chat text: no error may quote it

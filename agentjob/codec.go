@@ -27,13 +27,16 @@ type envelope struct {
 	Sealed bool `json:"sealed,omitempty"`
 }
 
-// strings returns the strings of a record that others than this package make.
-func (r *Record) strings() map[string]*string {
-	return map[string]*string{"provider": &r.Provider, "taskId": &r.TaskID, "chatId": &r.ChatID, "reason": &r.Reason}
+// strings returns the strings of a record that others than this package make, in the order of
+// stringNames.
+func (r *Record) strings() [4]*string {
+	return [4]*string{&r.Provider, &r.TaskID, &r.ChatID, &r.Reason}
 }
 
-func (r *Record) times() []*time.Time {
-	return []*time.Time{&r.ClaimedAt, &r.SavedAt, &r.EndedAt, &r.Deadline}
+var stringNames = [4]string{"provider", "taskId", "chatId", "reason"}
+
+func (r *Record) times() [4]*time.Time {
+	return [4]*time.Time{&r.ClaimedAt, &r.SavedAt, &r.EndedAt, &r.Deadline}
 }
 
 // sealedContent is what is sealed of a [Content]. Unlike there, empty is not
@@ -56,12 +59,12 @@ func EncodeRecord(rec Record, sealer *secret.Sealer) ([]byte, error) {
 		*t = t.UTC()
 	}
 	env := envelope{Format: recordFormat, Record: rec, Sealed: !rec.Content.IsZero()}
-	for name, s := range rec.strings() {
+	for i, s := range rec.strings() {
 		if !utf8.ValidString(*s) {
 			if env.Bytes == nil {
 				env.Bytes = map[string][]byte{}
 			}
-			env.Bytes[name] = []byte(*s)
+			env.Bytes[stringNames[i]] = []byte(*s)
 		}
 	}
 	line, err := json.Marshal(env)
@@ -111,23 +114,13 @@ func DecodeRecord(data []byte, sealer *secret.Sealer) (Record, error) {
 }
 
 func decodeEnvelope(line []byte) (envelope, error) {
-	// Only the version may be expected of a newer format.
-	var version struct{ Format int }
-	if err := json.Unmarshal(line, &version); err != nil {
-		return envelope{}, fmt.Errorf("its envelope: %w", err)
-	}
-	if version.Format > recordFormat {
-		return envelope{}, fmt.Errorf("%w (it has format %d, this one reads %d)", ErrStoreNewer, version.Format, recordFormat)
-	}
-	if version.Format != recordFormat {
-		return envelope{}, errors.New("its envelope has no format version")
-	}
 	var env envelope
-	if err := json.Unmarshal(line, &env); err != nil {
-		return envelope{}, fmt.Errorf("its envelope: %w", err)
+	err := json.Unmarshal(line, &env)
+	if err != nil || env.Format != recordFormat {
+		return envelope{}, badEnvelope(line, err)
 	}
-	for name, s := range env.strings() {
-		if exact, ok := env.Bytes[name]; ok {
+	for i, s := range env.strings() {
+		if exact, ok := env.Bytes[stringNames[i]]; ok {
 			*s = string(exact)
 		}
 	}
@@ -135,6 +128,20 @@ func decodeEnvelope(line []byte) (envelope, error) {
 		*t = t.UTC()
 	}
 	return env, env.check()
+}
+
+// badEnvelope says why an envelope is none of this version. err is that of reading it.
+func badEnvelope(line []byte, err error) error {
+	var version struct{ Format int } // only this may be expected of a newer one
+	switch e := json.Unmarshal(line, &version); {
+	case e != nil:
+		return fmt.Errorf("its envelope: %w", e)
+	case version.Format > recordFormat:
+		return fmt.Errorf("%w (it has format %d, this one reads %d)", ErrStoreNewer, version.Format, recordFormat)
+	case version.Format != recordFormat:
+		return errors.New("its envelope has no format version")
+	}
+	return fmt.Errorf("its envelope: %w", err)
 }
 
 // check finds what no record may be, in memory or on disk.

@@ -61,13 +61,15 @@ var levels = map[EventKind]slog.Level{
 	EventPanic:         slog.LevelError,
 }
 
-// emit logs an event and hands it to Config.Observe.
-func (w *Worker) emit(e Event) {
-	e.At = time.Now()
-	if api, ok := errors.AsType[*APIError](e.Err); ok && e.Status == 0 {
-		e.Status = api.StatusCode
+// note logs an event.
+func (w *Worker) note(e Event) {
+	level := levels[e.Kind]
+	if e.Kind == EventEnded && e.End != EndDelivered {
+		level = slog.LevelWarn
 	}
-	e.AgentID = w.status.agentID()
+	if !w.cfg.Logger.Enabled(context.Background(), level) {
+		return // at no cost
+	}
 	attrs := []slog.Attr{slog.String("agent", e.AgentID)}
 	if e.TaskID != "" {
 		attrs = append(attrs, slog.String("task", e.TaskID))
@@ -87,11 +89,17 @@ func (w *Worker) emit(e Event) {
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error", safeText(e.Err)))
 	}
-	level := levels[e.Kind]
-	if e.Kind == EventEnded && e.End != EndDelivered {
-		level = slog.LevelWarn
-	}
 	w.cfg.Logger.LogAttrs(context.Background(), level, "agentjob: "+string(e.Kind), attrs...)
+}
+
+// emit logs an event and hands it to Config.Observe.
+func (w *Worker) emit(e Event) {
+	e.At = time.Now()
+	if api, ok := errors.AsType[*APIError](e.Err); ok && e.Status == 0 {
+		e.Status = api.StatusCode
+	}
+	e.AgentID = w.status.agentID()
+	w.note(e)
 	defer func() {
 		if v := recover(); v != nil {
 			w.cfg.Logger.Error("agentjob: Config.Observe panicked", "event", string(e.Kind), "type", fmt.Sprintf("%T", v))

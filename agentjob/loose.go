@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,11 +16,13 @@ import (
 // one surprise does not cost a claimed task. Names are exact.
 type fields map[string]json.RawMessage
 
-// parseFields reports whether raw is an object.
+// parseFields reads a text of which nothing is known yet, and reports whether it is an object. What
+// is inside of it is valid and is read with splitObject.
 func parseFields(raw json.RawMessage) (fields, bool) {
-	var f fields
-	err := json.Unmarshal(raw, &f)
-	return f, err == nil && f != nil
+	if !json.Valid(raw) {
+		return nil, false
+	}
+	return splitObject(raw)
 }
 
 // first returns the first value that read accepts.
@@ -51,13 +52,13 @@ func (f fields) str(names ...string) string {
 
 // object reads an object.
 func (f fields) object(names ...string) fields {
-	value, _ := first(f, names, parseFields)
+	value, _ := first(f, names, splitObject)
 	return value
 }
 
 // list reads an array, possibly empty; nil stands for absent.
 func (f fields) list(names ...string) []json.RawMessage {
-	value, _ := first(f, names, readList)
+	value, _ := first(f, names, splitArray)
 	return value
 }
 
@@ -84,22 +85,19 @@ func (f fields) moment(names ...string) time.Time {
 }
 
 func readString(raw json.RawMessage) (value string, ok bool) {
+	if value, ok := plainString(raw); ok {
+		return value, value != ""
+	}
 	err := json.Unmarshal(raw, &value)
 	return value, err == nil && value != ""
 }
 
-var wholeNumber = regexp.MustCompile(`^-?[0-9]+$`)
-
+// readText also reads a number without a fraction or an exponent.
 func readText(raw json.RawMessage) (string, bool) {
-	if wholeNumber.Match(raw) {
+	if digits := strings.TrimPrefix(string(raw), "-"); digits != "" && strings.Trim(digits, "0123456789") == "" {
 		return string(raw), true
 	}
 	return readString(raw)
-}
-
-func readList(raw json.RawMessage) (value []json.RawMessage, ok bool) {
-	err := json.Unmarshal(raw, &value)
-	return value, err == nil && value != nil
 }
 
 func readFlag(raw json.RawMessage) (value, ok bool) {
@@ -154,10 +152,10 @@ func vacant(raw json.RawMessage) bool {
 	case "", "null", "false", `""`:
 		return true
 	}
-	if list, ok := readList(raw); ok {
+	if list, ok := splitArray(raw); ok {
 		return len(list) == 0
 	}
-	f, ok := parseFields(raw)
+	f, ok := splitObject(raw)
 	return ok && len(f) == 0
 }
 

@@ -37,7 +37,11 @@ func message(a *httpx.Answer, in inquiry, key string) string {
 		}
 	}
 	text = cut(httpx.Redact(text), maxMessage)
-	if quotes(text, in.chat) {
+	chat := in.chat
+	if in.reply {
+		chat = replyText(in.body) // only now: few answers are failures
+	}
+	if quotes(text, chat) {
 		return withheld
 	}
 	return text

@@ -3,7 +3,6 @@ package agentjob
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func (c *Client) PollTask(ctx context.Context, p Poll) (*Task, error) {
 	}
 	in := inquiry{
 		op: opPoll, method: "GET", path: "/api/agents/tasks",
-		query:  url.Values{"wait": {strconv.Itoa(int(p.Wait / time.Second))}},
+		query:  "wait=" + strconv.Itoa(int(p.Wait/time.Second)),
 		silent: true,
 	}
 	in.op.policy.Attempt += p.Wait

@@ -52,16 +52,24 @@ type responseJSON struct {
 	AttachmentIDs []string `json:"attachmentIds,omitempty"`
 }
 
+// replyText finds the chat text in what encode returned.
+func replyText(body []byte) string {
+	var sent responseJSON
+	if err := json.Unmarshal(body, &sent); err != nil {
+		return string(body)
+	}
+	return sent.Text
+}
+
 // respondBytes sends what encode returned.
 func (c *Client) respondBytes(ctx context.Context, taskID string, body []byte) (*Receipt, error) {
 	if err := checkTaskID(taskID); err != nil {
 		return nil, err
 	}
-	var sent responseJSON
-	if err := json.Unmarshal(body, &sent); err != nil {
-		return nil, invalid("body", "is not what encode made") // err might quote it
+	if !json.Valid(body) {
+		return nil, invalid("body", "is not what encode made") // it might hold chat text
 	}
-	return ask(ctx, c, inquiry{op: opRespond, method: "POST", path: taskPath(taskID, "response"), taskID: taskID, body: body, chat: sent.Text},
+	return ask(ctx, c, inquiry{op: opRespond, method: "POST", path: taskPath(taskID, "response"), taskID: taskID, body: body, reply: true},
 		func(a *httpx.Answer) (*Receipt, error) {
 			raw, err := decodeReceipt(a, taskID)
 			if err != nil {

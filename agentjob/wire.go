@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"mime"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ func parseAnswer(body []byte) (answerDoc, error) {
 	if !json.Valid(d.raw) {
 		return d, errNotJSON
 	}
-	d.top, _ = parseFields(d.raw)
+	d.top, _ = splitObject(d.raw)
 	d.data = d.top.object("data")
 	// Nobody has seen {ok:false} or a bare {error} under a 2xx; if one comes, it
 	// can't mean success.
@@ -89,7 +88,7 @@ func errorText(body []byte) string {
 // isHTML reports a page. Seen: an unknown path below /api answers with the site's
 // HTML page.
 func isHTML(a *httpx.Answer) bool {
-	switch mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); mediaType {
+	switch mediaType(a) {
 	case "text/html", "application/xhtml+xml":
 		return true
 	}
@@ -97,11 +96,16 @@ func isHTML(a *httpx.Answer) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
+// mediaType is what an answer says it is, without parameters.
+func mediaType(a *httpx.Answer) string {
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
 // meansJSON reports a body that is or was to be JSON.
 func meansJSON(a *httpx.Answer) bool {
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	body := bytes.TrimSpace(a.Body)
-	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
+	body, kind := bytes.TrimSpace(a.Body), mediaType(a)
+	return kind == "application/json" || strings.HasSuffix(kind, "+json") ||
 		bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("["))
 }
 
@@ -137,7 +141,7 @@ func decodePoll(body []byte) (*Task, error) {
 	}
 	for _, layer := range []fields{d.data, d.top} {
 		raw, has := layer["task"]
-		switch task, isObject := parseFields(raw); {
+		switch task, isObject := splitObject(raw); {
 		case !has:
 		case vacant(raw):
 			return nil, nil
@@ -230,11 +234,11 @@ func decodeMessages(f fields) []Message {
 // Message.Raw.
 func decodeMessage(raw json.RawMessage) Message {
 	m := Message{Raw: raw}
-	f, _ := parseFields(raw)
+	f, _ := splitObject(raw)
 	m.Role = f.str("role")
 	m.Content, _ = first(f, []string{"content", "text"}, readContent)
 	for _, raw := range f.list("attachments") {
-		if a, ok := parseFields(raw); ok {
+		if a, ok := splitObject(raw); ok {
 			m.Attachments = append(m.Attachments, decodeAttachment(a))
 		}
 	}
@@ -245,10 +249,10 @@ func readContent(raw json.RawMessage) (string, bool) {
 	if text, ok := readString(raw); ok {
 		return text, true
 	}
-	parts, _ := readList(raw)
+	parts, _ := splitArray(raw)
 	var texts []string
 	for _, raw := range parts {
-		part, _ := parseFields(raw)
+		part, _ := splitObject(raw)
 		if text := part.str("text"); text != "" && part.str("type") == "text" {
 			texts = append(texts, text)
 		}

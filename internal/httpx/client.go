@@ -71,7 +71,7 @@ type Request struct {
 	Policy Policy
 	Method string
 	Path   string // escaped, below the base URL
-	Query  url.Values
+	Query  string // encoded
 	Header http.Header
 	Bearer secret.Secret // zero: sent without Authorization
 	Body   []byte        // JSON; every attempt sends the same bytes
@@ -144,8 +144,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Answer, error) {
 
 func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
 	target := c.base + r.Path
-	if len(r.Query) > 0 {
-		target += "?" + r.Query.Encode()
+	if r.Query != "" {
+		target += "?" + r.Query
 	}
 	var body io.Reader // a nil slice in it would be a body
 	if len(r.Body) > 0 {

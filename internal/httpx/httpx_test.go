@@ -209,7 +209,7 @@ func TestARequestStaysBelowTheBase(t *testing.T) {
 		return answer(200, ""), nil
 	}))
 	r := get()
-	r.Path, r.Query = "/tasks/"+url.PathEscape("a/../b\x00?")+"/x", url.Values{"wait": {"1"}}
+	r.Path, r.Query = "/tasks/"+url.PathEscape("a/../b\x00?")+"/x", "wait=1"
 	r.Bearer = secret.New("ak_EXAMPLE")
 	_, err := c.Do(t.Context(), r)
 	require.NoError(t, err)
@@ -295,7 +295,7 @@ func TestTheLogHasNothingOfTheRequest(t *testing.T) {
 		return answer(200, "ANSWER"), nil
 	})}, "", slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	r := get()
-	r.Method, r.Body, r.Query, r.Bearer = "POST", []byte("BODY"), url.Values{"q": {"QUERY"}}, secret.New("BEARER")
+	r.Method, r.Body, r.Query, r.Bearer = "POST", []byte("BODY"), "q=QUERY", secret.New("BEARER")
 	_, err := c.Do(t.Context(), r)
 	require.NoError(t, err)
 	assert.Contains(t, out.String(), "op=op status=200")
