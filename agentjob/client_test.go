@@ -82,8 +82,10 @@ func recording(t *testing.T) (*Client, *[]sent) {
 	t.Helper()
 	var requests []sent
 	c, _ := mocked(t, func(r *http.Request) (*http.Response, error) {
-		s := sent{method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, auth: r.Header.Get("Authorization"),
-			contentType: r.Header.Get("Content-Type"), types: r.Header.Get("x-agentjob-attachment-types")}
+		s := sent{
+			method: r.Method, path: r.URL.EscapedPath(), query: r.URL.RawQuery, auth: r.Header.Get("Authorization"),
+			contentType: r.Header.Get("Content-Type"), types: r.Header.Get("x-agentjob-attachment-types"),
+		}
 		if r.Body != nil {
 			body, err := io.ReadAll(r.Body)
 			require.NoError(t, err)
@@ -102,30 +104,44 @@ func TestWhatIsSent(t *testing.T) {
 		call func(*Client) error
 		want sent
 	}{
-		{func(c *Client) error { _, err := c.Me(ctx); return err },
-			sent{method: "GET", path: "/base/api/agents/me"}},
-		{func(c *Client) error { _, err := c.Heartbeat(ctx, Heartbeat{}); return err },
-			sent{method: "POST", path: "/base/api/agents/heartbeat", contentType: jsonBody, body: `{}`}},
+		{
+			func(c *Client) error { _, err := c.Me(ctx); return err },
+			sent{method: "GET", path: "/base/api/agents/me"},
+		},
+		{
+			func(c *Client) error { _, err := c.Heartbeat(ctx, Heartbeat{}); return err },
+			sent{method: "POST", path: "/base/api/agents/heartbeat", contentType: jsonBody, body: `{}`},
+		},
 		{func(c *Client) error {
 			_, err := c.Heartbeat(ctx, Heartbeat{AttachmentTypes: []string{"image/png", "text/csv"}, ServiceRevision: "v1.2_3-a", RuntimeInfo: &RuntimeInfo{Framework: "own"}})
 			return err
-		}, sent{method: "POST", path: "/base/api/agents/heartbeat", contentType: jsonBody,
-			body: `{"attachmentTypes":["image/png","text/csv"],"serviceRevision":"v1.2_3-a","runtimeInfo":{"framework":"own","model":"Unknown"}}`}},
-		{func(c *Client) error { _, err := c.PollTask(ctx, Poll{}); return err },
-			sent{method: "GET", path: "/base/api/agents/tasks", query: "wait=25"}},
+		}, sent{
+			method: "POST", path: "/base/api/agents/heartbeat", contentType: jsonBody,
+			body: `{"attachmentTypes":["image/png","text/csv"],"serviceRevision":"v1.2_3-a","runtimeInfo":{"framework":"own","model":"Unknown"}}`,
+		}},
+		{
+			func(c *Client) error { _, err := c.PollTask(ctx, Poll{}); return err },
+			sent{method: "GET", path: "/base/api/agents/tasks", query: "wait=25"},
+		},
 		{func(c *Client) error {
 			_, err := c.PollTask(ctx, Poll{Wait: 1999 * time.Millisecond, AttachmentTypes: []string{"image/png", "text/csv"}})
 			return err
 		}, sent{method: "GET", path: "/base/api/agents/tasks", query: "wait=1", types: "image/png,text/csv"}},
-		{func(c *Client) error { _, err := c.Progress(ctx, "a/../b?\x00 ä"); return err },
-			sent{method: "GET", path: "/base/api/agents/tasks/a%2F..%2Fb%3F%00%20%C3%A4/progress"}},
+		{
+			func(c *Client) error { _, err := c.Progress(ctx, "a/../b?\x00 ä"); return err },
+			sent{method: "GET", path: "/base/api/agents/tasks/a%2F..%2Fb%3F%00%20%C3%A4/progress"},
+		},
 		{func(c *Client) error {
 			return c.ReportProgress(ctx, "t-1", ProgressReport{Seq: 7, Message: "Half", Percent: new(0)})
 		}, sent{method: "POST", path: "/base/api/agents/tasks/t-1/progress", contentType: jsonBody, body: `{"seq":7,"message":"Half","percent":0}`}},
-		{func(c *Client) error { return c.ReportProgress(ctx, "t-1", ProgressReport{Seq: 1}) },
-			sent{method: "POST", path: "/base/api/agents/tasks/t-1/progress", contentType: jsonBody, body: `{"seq":1,"message":""}`}},
-		{func(c *Client) error { _, err := c.Respond(ctx, "t-1", Response{Text: "Hi"}); return err },
-			sent{method: "POST", path: "/base/api/agents/tasks/t-1/response", contentType: jsonBody, body: `{"text":"Hi"}`}},
+		{
+			func(c *Client) error { return c.ReportProgress(ctx, "t-1", ProgressReport{Seq: 1}) },
+			sent{method: "POST", path: "/base/api/agents/tasks/t-1/progress", contentType: jsonBody, body: `{"seq":1,"message":""}`},
+		},
+		{
+			func(c *Client) error { _, err := c.Respond(ctx, "t-1", Response{Text: "Hi"}); return err },
+			sent{method: "POST", path: "/base/api/agents/tasks/t-1/response", contentType: jsonBody, body: `{"text":"Hi"}`},
+		},
 		{func(c *Client) error {
 			_, err := c.Respond(ctx, "t-1", Response{AttachmentIDs: []string{"f-1"}})
 			return err

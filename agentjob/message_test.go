@@ -70,15 +70,20 @@ func TestAMessageThatQuotesTheReplyIsWithheld(t *testing.T) {
 func TestAnErrorReadsAsASentence(t *testing.T) {
 	for want, e := range map[string]*APIError{
 		`agentjob: respond to task t-1: 409 conflict: the task is over: late, cancelled or answered otherwise: the platform says "Too late"; nothing more can be sent for it`: {
-			Op: "respond", TaskID: "t-1", StatusCode: 409, Kind: ErrConflict, Message: "Too late"},
+			Op: "respond", TaskID: "t-1", StatusCode: 409, Kind: ErrConflict, Message: "Too late",
+		},
 		`agentjob: read the progress of task "a\nb/\x00": 404 not found: not found; check the id, the key and the base URL`: {
-			Op: "progress", TaskID: "a\nb/\x00", StatusCode: 404, Kind: ErrNotFound},
+			Op: "progress", TaskID: "a\nb/\x00", StatusCode: 404, Kind: ErrNotFound,
+		},
 		`agentjob: poll for a task: the platform could not be reached: EOF; check the network, the proxy and the base URL`: {
-			Op: "poll", Kind: ErrUnreachable, Err: io.EOF},
+			Op: "poll", Kind: ErrUnreachable, Err: io.EOF,
+		},
 		`agentjob: send a heartbeat: 429 too many requests: rate limited; wait before the next request (it asks for 1h0m0s)`: {
-			Op: "heartbeat", StatusCode: 429, Kind: ErrRateLimited, RetryAfter: time.Hour},
+			Op: "heartbeat", StatusCode: 429, Kind: ErrRateLimited, RetryAfter: time.Hour,
+		},
 		`agentjob: register: 429 too many requests: rate limited; wait before the next request (until 2026-11-10 00:00 UTC)`: {
-			Op: "register", StatusCode: 429, Kind: ErrRateLimited, RetryAfter: time.Hour, ResetsAt: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC)},
+			Op: "register", StatusCode: 429, Kind: ErrRateLimited, RetryAfter: time.Hour, ResetsAt: time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC),
+		},
 	} {
 		assert.Equal(t, want, e.Error())
 	}

@@ -86,8 +86,10 @@ func TestARegistrationIsKeptAndNotRepeated(t *testing.T) {
 	assert.Equal(t, Registered, reg.Outcome)
 	assert.Equal(t, "ak_EXAMPLE_NEW", reg.APIKey.Reveal())
 	assert.WithinRange(t, reg.At, before, time.Now())
-	want := Registration{Outcome: Registered, AgentID: "a-1", AgentName: "Ärztin", WalletAddress: "0x01", WalletType: "server_wallet",
-		Message: "Keep it.", BaseURL: "https://platform.test", File: r.file, At: reg.At}
+	want := Registration{
+		Outcome: Registered, AgentID: "a-1", AgentName: "Ärztin", WalletAddress: "0x01", WalletType: "server_wallet",
+		Message: "Keep it.", BaseURL: "https://platform.test", File: r.file, At: reg.At,
+	}
 	got := *reg
 	got.APIKey = secret.Secret{}
 	assert.Equal(t, want, got)

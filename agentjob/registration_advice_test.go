@@ -42,8 +42,10 @@ func TestWhenTheNextRegistrationMakesSense(t *testing.T) {
 		"two tries today":          {[]*registrationAttempt{ago(2*time.Hour, attemptBusy), ago(time.Hour, attemptSent)}, midnight},
 		"one today, one yesterday": {[]*registrationAttempt{ago(13*time.Hour, attemptBusy), ago(time.Hour, attemptSent)}, now},
 		"two that were never sent": {[]*registrationAttempt{ago(time.Hour, attemptNotSent), ago(time.Minute, attemptNotSent), ago(time.Minute, attemptNotSent)}, now},
-		"two, the last asks for days": {[]*registrationAttempt{ago(2*time.Hour, attemptBusy), retryAfter(ago(time.Hour, attemptBusy), 48*time.Hour)},
-			now.Add(47 * time.Hour)},
+		"two, the last asks for days": {
+			[]*registrationAttempt{ago(2*time.Hour, attemptBusy), retryAfter(ago(time.Hour, attemptBusy), 48*time.Hour)},
+			now.Add(47 * time.Hour),
+		},
 	} {
 		file := filepath.Join(t.TempDir(), "registration.json")
 		f := &registrationFile{Format: 1, BaseURL: "https://h", IdempotencyKey: "k", Attempts: c.attempts, path: file}

@@ -260,8 +260,17 @@ func TestMeReadsEveryShape(t *testing.T) {
 
 func TestRespondTakesEverySuccessButNoDoubtfulOne(t *testing.T) {
 	for _, c := range []struct{ contentType, body string }{
-		{jsonType, ``}, {jsonType, `{}`}, {jsonType, `{"ok":true,"data":{"messageId":"m"}}`}, {jsonType, `null`}, {jsonType, `[]`}, {jsonType, `"ok"`},
-		{jsonType, `{"taskId":"t"}`}, {jsonType, `{"id":"of the message"}`}, {jsonType, `{"ok":true,"error":null}`}, {"text/plain", `OK`}, {"", `accepted`},
+		{jsonType, ``},
+		{jsonType, `{}`},
+		{jsonType, `{"ok":true,"data":{"messageId":"m"}}`},
+		{jsonType, `null`},
+		{jsonType, `[]`},
+		{jsonType, `"ok"`},
+		{jsonType, `{"taskId":"t"}`},
+		{jsonType, `{"id":"of the message"}`},
+		{jsonType, `{"ok":true,"error":null}`},
+		{"text/plain", `OK`},
+		{"", `accepted`},
 	} {
 		r, err := answering(t, 200, c.contentType, c.body).Respond(t.Context(), "t", Response{Text: "Hi"})
 		require.NoError(t, err, c.body)
@@ -274,11 +283,20 @@ func TestRespondTakesEverySuccessButNoDoubtfulOne(t *testing.T) {
 		contentType, body string
 		kind              error
 	}{
-		{jsonType, `{"ok":tru`, ErrMalformedResponse}, {"text/plain", `{"ok":tru`, ErrMalformedResponse}, {"", `[1,`, ErrMalformedResponse}, {jsonType, `oops`, ErrMalformedResponse},
-		{"text/html", ``, ErrMalformedResponse}, {"text/html; charset=utf-8", `welcome`, ErrMalformedResponse}, {"text/plain", ` <!doctype html>`, ErrMalformedResponse},
+		{jsonType, `{"ok":tru`, ErrMalformedResponse},
+		{"text/plain", `{"ok":tru`, ErrMalformedResponse},
+		{"", `[1,`, ErrMalformedResponse},
+		{jsonType, `oops`, ErrMalformedResponse},
+		{"text/html", ``, ErrMalformedResponse},
+		{"text/html; charset=utf-8", `welcome`, ErrMalformedResponse},
+		{"text/plain", ` <!doctype html>`, ErrMalformedResponse},
 		{jsonType, "\uFEFF<html>", ErrMalformedResponse},
-		{jsonType, `{"taskId":"u"}`, ErrMalformedResponse}, {jsonType, `{"data":{"task_id":"u"}}`, ErrMalformedResponse}, {jsonType, `{"task":{"id":"u"}}`, ErrMalformedResponse},
-		{jsonType, `{"ok":false,"error":"try again"}`, ErrUnavailable}, {jsonType, `{"ok":"false"}`, ErrUnavailable}, {jsonType, `{"error":"broken"}`, ErrUnavailable},
+		{jsonType, `{"taskId":"u"}`, ErrMalformedResponse},
+		{jsonType, `{"data":{"task_id":"u"}}`, ErrMalformedResponse},
+		{jsonType, `{"task":{"id":"u"}}`, ErrMalformedResponse},
+		{jsonType, `{"ok":false,"error":"try again"}`, ErrUnavailable},
+		{jsonType, `{"ok":"false"}`, ErrUnavailable},
+		{jsonType, `{"error":"broken"}`, ErrUnavailable},
 	} {
 		_, err := answering(t, 200, c.contentType, c.body).Respond(t.Context(), "t", Response{Text: "Hi"})
 		assert.ErrorIs(t, err, c.kind, c.body)

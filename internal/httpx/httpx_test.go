@@ -273,8 +273,10 @@ func TestTheUsersClientIsNotChanged(t *testing.T) {
 }
 
 func TestErrorsTellNoSecrets(t *testing.T) {
-	dirty := &url.Error{Op: "Get", URL: "https://me:pw@h/?sig=S3CRET", Err: &net.OpError{Op: "dial", Net: "tcp",
-		Err: errors.New("bad https://me:pw@proxy/a?sig=S3CRET#S3CRET and Bearer S3CRET, ak_S3CRET")}}
+	dirty := &url.Error{Op: "Get", URL: "https://me:pw@h/?sig=S3CRET", Err: &net.OpError{
+		Op: "dial", Net: "tcp",
+		Err: errors.New("bad https://me:pw@proxy/a?sig=S3CRET#S3CRET and Bearer S3CRET, ak_S3CRET"),
+	}}
 	r := get()
 	r.Policy.Attempts = 1
 	_, err := client(t, "http://h", transport(func(*http.Request) (*http.Response, error) { return nil, dirty })).Do(t.Context(), r)
@@ -311,9 +313,17 @@ func TestRetryAfter(t *testing.T) {
 		value, date string
 		want        time.Duration
 	}{
-		{"", "", 0}, {"0", "", 0}, {"-5", "", 0}, {"NaN", "", 0}, {"-Inf", "", 0}, {"soon", "", 0},
-		{"120", "", 2 * time.Minute}, {" 1.5 ", "", 1500 * time.Millisecond},
-		{"1e999", "", maxRetryAfter}, {"Inf", "", maxRetryAfter}, {"99999999999999999999999", "", maxRetryAfter},
+		{"", "", 0},
+		{"0", "", 0},
+		{"-5", "", 0},
+		{"NaN", "", 0},
+		{"-Inf", "", 0},
+		{"soon", "", 0},
+		{"120", "", 2 * time.Minute},
+		{" 1.5 ", "", 1500 * time.Millisecond},
+		{"1e999", "", maxRetryAfter},
+		{"Inf", "", maxRetryAfter},
+		{"99999999999999999999999", "", maxRetryAfter},
 		{now.Add(time.Minute).Format(http.TimeFormat), "", time.Minute},
 		{now.Format(http.TimeFormat), date, time.Hour}, // the server's own clock counts
 		{now.Add(-time.Minute).Format(http.TimeFormat), "", 0},

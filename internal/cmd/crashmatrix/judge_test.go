@@ -85,7 +85,8 @@ func TestEveryBrokenPromiseIsSeen(t *testing.T) {
 		"lost": {cutOff(), func(e *evidence) { e.saved = true }, verdict{lost: 1}, "saved reply was not delivered"},
 		"lost, whatever the record claims": {
 			well(), func(e *evidence) { e.counts.Deliveries, e.before, e.heard = 0, agentjobtest.StatusProcessing, nil },
-			verdict{lost: 1}, "ended as nothing that may be",
+			verdict{lost: 1},
+			"ended as nothing that may be",
 		},
 		"lost, given up": {
 			well(), func(e *evidence) {

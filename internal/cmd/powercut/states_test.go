@@ -17,11 +17,17 @@ func TestBoundaries(t *testing.T) {
 		first  bool
 		want   []int
 	}{
-		{0, 0, false, nil}, {0, 0, true, nil},
-		{1, 0, false, nil}, {1, 0, true, []int{0}},
-		{512, 0, false, nil}, {512, 0, true, []int{0}},
-		{513, 0, false, []int{512}}, {1536, 512, false, []int{512, 1024}},
-		{100, 500, false, []int{12}}, {12, 500, false, nil}, {600, 500, true, []int{0, 12, 524}},
+		{0, 0, false, nil},
+		{0, 0, true, nil},
+		{1, 0, false, nil},
+		{1, 0, true, []int{0}},
+		{512, 0, false, nil},
+		{512, 0, true, []int{0}},
+		{513, 0, false, []int{512}},
+		{1536, 512, false, []int{512, 1024}},
+		{100, 500, false, []int{12}},
+		{12, 500, false, nil},
+		{600, 500, true, []int{0, 12, 524}},
 	} {
 		assert.Equal(t, tt.want, boundaries(tt.size, tt.offset, tt.first), "%+v", tt)
 	}
