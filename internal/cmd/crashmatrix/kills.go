@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,15 +107,11 @@ func killRows(group string, unforgiving bool) (rows []row) {
 		r := row{name: group + ": " + name, unforgiving: unforgiving, window: k.window, play: play}
 		rows = append(rows, r)
 	}
-	for _, k := range append(kills, beside...) {
+	for _, k := range slices.Concat(kills, beside) {
 		add(k.point, k, crashes(k.allows, moment{Name: k.point, Next: k.next}))
 	}
 	for _, k := range relapses {
-		moments := make([]moment, len(k.points))
-		for i, p := range k.points {
-			moments[i] = moment{Name: p}
-		}
-		add(strings.Join(k.points, ", then "), k.kill, crashes(k.allows, moments...))
+		add(inTurn(k.points), k.kill, crashes(k.allows, moments(k.points)...))
 	}
 	for _, k := range ends {
 		add("drained, "+k.point, k, drainedAndKilled(k))
@@ -123,6 +120,21 @@ func killRows(group string, unforgiving bool) (rows []row) {
 	add("between two POST response", kill{}, killedBetweenTries)
 	add("after the next task's put claimed", kill{}, killedInNext)
 	return rows
+}
+
+// inTurn names points one after the other.
+func inTurn(points []string) string {
+	if len(slices.Compact(slices.Clone(points))) == 1 && len(points) > 1 {
+		return fmt.Sprintf("%s, %d times", points[0], len(points))
+	}
+	return strings.Join(points, ", then ")
+}
+
+func moments(points []string) (all []moment) {
+	for _, p := range points {
+		all = append(all, moment{Name: p})
+	}
+	return all
 }
 
 // crashes is a task over which one provider after the other kills itself.
@@ -217,13 +229,9 @@ func killedInNext(ctx context.Context, w *world) error {
 // resumeRows are kills of a provider that resumes.
 func resumeRows() (rows []row) {
 	for _, points := range resumptions {
-		moments := make([]moment, len(points))
-		for i, p := range points {
-			moments[i] = moment{Name: p}
-		}
 		rows = append(rows, row{
-			name: "resume: " + strings.Join(points, ", then "), share: 5, resumes: true,
-			play: crashes(are(delivered), moments...), check: countsResumptions,
+			name: "resume: " + inTurn(points), share: 5, resumes: true,
+			play: crashes(are(delivered), moments(points)...), check: countsResumptions,
 		})
 	}
 	return rows

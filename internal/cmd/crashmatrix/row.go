@@ -58,7 +58,7 @@ func (t *tally) add(o verdict) {
 
 func (t *tally) ok() bool { return t.lost+t.duplicated+t.regenerated+len(t.problems) == 0 }
 
-const rowFormat = "%-72s %5v %9v %11v %10v %5v %5v %10v %11v  %s"
+const rowFormat = "%-74s %5v %9v %11v %10v %5v %5v %10v %11v  %s"
 
 func header() string {
 	return fmt.Sprintf(rowFormat, "", "runs", "delivered", "interrupted", "unrecorded", "late", "lost", "duplicated", "regenerated", "")
