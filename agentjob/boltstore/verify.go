@@ -320,7 +320,7 @@ func (w *walk) child(p page, path []string, key, value []byte, depth int) error 
 	switch {
 	case root != 0:
 		return w.bucket(root, path, depth+1)
-	case len(inline.data) < pageHeader || inline.flags() != leafPage:
+	case len(inline.data) < pageHeader || inline.flags() != leafPage || order.Uint64(inline.data) != 0 || order.Uint32(inline.data[12:]) != 0:
 		return damage("page %d has a small bucket that is none", p.id)
 	}
 	return w.leaf(inline, path, nil, nil, depth+1)
