@@ -3,6 +3,7 @@ package agentjob
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A reason keeps the gate shut.
@@ -15,8 +16,12 @@ const (
 	backlogFull reason = "backlog full" // too many replies wait for delivery
 )
 
+// pollGrace is how long a poll goes on after a task's own trouble has shut the gate. Where more than one
+// message waits the next one's answer is under way just then, and would be lost to its deadline.
+const pollGrace = time.Second
+
 // A gate is open while new work may be claimed: when no reason speaks against
-// it. It hands out a context that ends as soon as work can't be answered, so that a poll in
+// it. It hands out a context that ends when work can't be answered, so that a poll in
 // progress does not claim it. A full backlog keeps from the next poll only: one that is given
 // up may lose what the platform hands out in that moment.
 type gate struct {
@@ -50,7 +55,11 @@ func (g *gate) set(why reason, holds bool, err error) bool {
 	}
 	switch {
 	case hindered > 0 && g.open != nil:
-		g.cancel()
+		if why == notReady {
+			g.cancel()
+		} else {
+			time.AfterFunc(pollGrace, g.cancel)
+		}
 		g.open, g.cancel = nil, nil
 	case hindered == 0 && g.open == nil:
 		g.open, g.cancel = context.WithCancel(g.parent)

@@ -2,6 +2,9 @@ package agentjob_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -287,6 +290,49 @@ func TestEndThatIsOwedIsWrittenBeforeClaiming(t *testing.T) {
 		require.True(t, r.Status().Open)
 		for _, rec := range w.store.Records(w.agent.ID) {
 			require.Equal(t, agentjob.EndDelivered, rec.End)
+		}
+		require.NoError(t, r.end())
+	})
+}
+
+// farAway takes a while to bring the answers to polls.
+type farAway struct{ *http.Transport }
+
+func (f farAway) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := f.Transport.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.URL.Path, "/agents/tasks") {
+		return answer, err
+	}
+	select {
+	case <-time.After(100 * time.Millisecond):
+		return answer, nil
+	case <-r.Context().Done():
+		return nil, errors.Join(r.Context().Err(), answer.Body.Close())
+	}
+}
+
+// The next message has been handed out, and is under way, when the disk turns out to be full.
+func TestTaskHandedOutWhenTheDiskTurnsOutFullIsNotLost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.srv.Configure(func(s *agentjobtest.Settings) { s.MaxConcurrentChats = 10 })
+		h := counting(echo)
+		first, second := w.send("first"), w.send("second")
+		full := true
+		w.store.OnPut(func(rec agentjob.Record) error {
+			if rec.TaskID == first.ID && full {
+				full = false
+				require.NoError(t, second.WaitClaim(context.Background()))
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		near := w.srv.Client()
+		near.Transport = farAway{near.Transport.(*http.Transport)}
+		r := w.run(h.handle, func(c *agentjob.Config) { c.Concurrency, c.Client = 2, w.newClient(w.agent.Key) })
+		w.pass(time.Minute)
+		for _, m := range []*agentjobtest.Message{first, second} {
+			require.Equal(t, agentjobtest.StatusCompleted, m.Status())
+			require.Equal(t, 1, h.count(m.ID))
 		}
 		require.NoError(t, r.end())
 	})
