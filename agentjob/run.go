@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -202,6 +203,7 @@ func (r *run) recover(ctx context.Context) error {
 		}
 		return err
 	}
+	slices.SortFunc(open, func(a, b Record) int { return a.ClaimedAt.Compare(b.ClaimedAt) }) // who has waited longest comes first
 	for _, rec := range open {
 		switch rec.State {
 		case StateSaved:
