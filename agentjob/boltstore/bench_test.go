@@ -78,3 +78,42 @@ func elapsed(b *testing.B, goroutines, n int, task func(i int) error) time.Durat
 	all.Wait()
 	return time.Since(start)
 }
+
+// Opening reads and verifies the whole file. The file here has 100 MB, in records of 1 KiB and of 100 KiB.
+func BenchmarkOpen(b *testing.B) {
+	for _, size := range []int{1 << 10, 100 << 10} {
+		b.Run(fmt.Sprintf("record=%d", size), func(b *testing.B) {
+			path := newPath(b)
+			store, err := boltstore.Open(path, boltstore.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			lease, err := store.Acquire(b.Context(), "agent-1")
+			if err != nil {
+				b.Fatal(err)
+			}
+			payload := bytes.Repeat([]byte("x"), size*3/4) // sealed it is in base64
+			elapsed(b, 64, 100<<20/size, func(i int) error {
+				return lease.Put(b.Context(), agentjob.Record{
+					Provider: "agent-1", TaskID: fmt.Sprint(i), State: agentjob.StateSaved, Content: agentjob.Content{Response: payload},
+				})
+			})
+			for b.Loop() {
+				if err := store.Close(); err != nil {
+					b.Fatal(err)
+				}
+				if store, err = boltstore.Open(path, boltstore.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(info.Size())/1e6, "MB")
+			if err := store.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

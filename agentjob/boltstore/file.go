@@ -23,6 +23,8 @@ type file struct {
 	db     *bolt.DB
 	os     *os.File
 	broken atomic.Pointer[error] // set once bbolt has panicked
+
+	doubtful int // the transaction whose meta page was written and not synced; 0: none
 }
 
 // openFile opens a file that has been verified.
@@ -93,8 +95,51 @@ func (f *file) view(do func(*bolt.Tx) error) error {
 	return f.guard(func() error { return f.db.View(do) })
 }
 
+// update is for one goroutine at a time.
 func (f *file) update(do func(*bolt.Tx) error) error {
-	return f.guard(func() error { return f.db.Update(do) })
+	return f.guard(func() error {
+		if err := f.resync(); err != nil {
+			return err
+		}
+		var id int
+		err := f.db.Update(func(tx *bolt.Tx) error {
+			id = tx.ID()
+			return do(tx)
+		})
+		if err != nil && f.last() == id {
+			f.doubtful = id
+		}
+		return err
+	})
+}
+
+// last returns the transaction that bbolt takes for the last one.
+func (f *file) last() (id int) {
+	_ = f.db.View(func(tx *bolt.Tx) error { id = tx.ID(); return nil }) // fails only when closed: then there is none
+	return id
+}
+
+// resync makes the meta page of a doubtful transaction durable. bbolt goes on from it, and would
+// overwrite pages that the disk's older one still needs. A page whose sync failed is not written by
+// the next sync: the system takes it for clean. So it is written again.
+func (f *file) resync() error {
+	if f.doubtful == 0 {
+		return nil
+	}
+	page := make([]byte, f.db.Info().PageSize)
+	at := int64(f.doubtful % 2 * len(page)) // as bbolt places it
+	_, err := f.os.ReadAt(page, at)
+	if err == nil {
+		_, err = f.os.WriteAt(page, at)
+	}
+	if err == nil {
+		err = f.os.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("syncing what an earlier write left: %w", err)
+	}
+	f.doubtful = 0
+	return nil
 }
 
 // edit reports whether it left something stale.
