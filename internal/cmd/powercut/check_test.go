@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -51,6 +52,28 @@ func TestStoresLoseNothingInAPowerCut(t *testing.T) {
 			assert.GreaterOrEqual(t, states-names["order"].states-names["restart"].states, few.states*9/10)
 		})
 	}
+}
+
+// A sync of each thread fails once, at different moments of a transaction. What bbolt wrote before it, and
+// takes for committed from then on, must be on disk before anything is built on it.
+func TestAFailedSyncLosesNothing(t *testing.T) {
+	needStrace(t)
+	judged := 0
+	for when := 6; when <= 11; when++ {
+		failing := few
+		failing.states = 400
+		failing.faults = []string{fmt.Sprintf("fdatasync:error=EIO:when=%d", when)}
+		rows, err := check(t.Context(), kinds[0], failing)
+		if err != nil {
+			require.ErrorContains(t, err, "input/output error") // it hit the start or the end of the provider, which says so and stops
+			continue
+		}
+		judged++
+		for _, r := range rows {
+			assert.Zero(t, r.bad(), "%d: %s: %s", when, r.name, strings.Join(r.texts, "\n"))
+		}
+	}
+	assert.GreaterOrEqual(t, judged, 2, "the provider never went on")
 }
 
 // strace makes every sync a lie: it returns 0 and does nothing.
