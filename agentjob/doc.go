@@ -37,7 +37,7 @@
 // the handler runs, so that it is not run again after a crash. The reply is
 // [StateSaved] on disk before it is sent, so that it is sent until the platform has decided. It
 // is [StateEnded] with an [End] when nothing is left to do, and remembered until a day after
-// its deadline, so that the same task handed out again is not run again.
+// its deadline or its end, so that the same task handed out again is not run again.
 //
 // Two windows stay open, and no client can close them. A crash between the
 // platform's answer to a poll and the write of the claim leaves nothing here: the task expires on
