@@ -131,6 +131,7 @@ func (h *home) open() (err error) {
 	if h.file, err = openFile(h.path); err != nil {
 		return err
 	}
+	h.file.doubtful = h.file.last() // a process that died may have failed to sync it
 	return h.file.limit(h.maxSize)
 }
 

@@ -229,3 +229,13 @@ func TestSwappedRecordsAreDamage(t *testing.T) {
 	require.ErrorIs(t, last, agentjob.ErrStoreDamaged)
 	require.ErrorContains(t, last, `"b" is in the place of task "a"`)
 }
+
+// The sync of the last write of a process that died may have failed. Nobody knows, so it is made good before anything is built on it.
+func TestFirstWriteMakesTheLastOneOfAnotherProcessDurable(t *testing.T) {
+	store, lease := openTest(t)
+	require.NotZero(t, store.home.file.doubtful)
+	f := store.home.file
+	require.NoError(t, lease.Put(t.Context(), rec("a", agentjob.StateClaimed, "")))
+	require.NoError(t, store.Close())
+	require.Zero(t, f.doubtful)
+}
