@@ -26,9 +26,9 @@ const pollGrace = time.Second
 // up may lose what the platform hands out in that moment.
 type gate struct {
 	mu      sync.Mutex
-	parent  context.Context // ends at drain
-	shut    map[reason]error
-	open    context.Context // nil while work can't be answered
+	parent  context.Context  // ends at drain
+	shut    map[reason]error // nil while there is no reason
+	open    context.Context  // nil while work can't be answered
 	cancel  context.CancelFunc
 	changed chan struct{} // closed when the gate opens
 }
@@ -44,10 +44,13 @@ func (g *gate) set(why reason, holds bool, err error) bool {
 	defer g.mu.Unlock()
 	wasOpen := len(g.shut) == 0
 	_, held := g.shut[why]
+	if holds && g.shut == nil {
+		g.shut = map[reason]error{}
+	}
 	if holds {
 		g.shut[why] = err
-	} else {
-		delete(g.shut, why)
+	} else if delete(g.shut, why); len(g.shut) == 0 {
+		g.shut = nil // a worker's usual state should not keep a map
 	}
 	hindered := len(g.shut)
 	if _, full := g.shut[backlogFull]; full {

@@ -73,10 +73,10 @@ type forecast struct {
 	opened <-chan struct{}
 }
 
-// present keeps the provider online until the worker is asked to end or the lease is lost. Each
+// present keeps the provider online until the worker is asked to end, by ctx too, or the lease is lost. Each
 // look has a goroutine of its own: it does not keep the end waiting, and the stack that its
 // requests need is gone between two.
-func (r *run) present() {
+func (r *run) present(ctx context.Context) {
 	var p presence
 	looked := make(chan forecast, 1)
 	for {
@@ -84,27 +84,27 @@ func (r *run) present() {
 		var next forecast
 		select {
 		case next = <-looked:
+		case <-ctx.Done():
+			return
 		case <-r.draining.sent:
 			return
 		case <-r.lease.Lost():
 			r.fail(ErrLeaseLost, true)
 			return
 		}
-		timer := time.NewTimer(next.wait)
 		select {
-		case <-timer.C:
+		case <-time.After(next.wait):
 		case <-r.circuit.changed:
 		case <-r.ledger.failed:
 		case <-next.opened:
+		case <-ctx.Done():
+			return
 		case <-r.draining.sent:
-			timer.Stop()
 			return
 		case <-r.lease.Lost():
-			timer.Stop()
 			r.fail(ErrLeaseLost, true)
 			return
 		}
-		timer.Stop()
 	}
 }
 

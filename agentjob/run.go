@@ -91,7 +91,7 @@ func (r *run) serve(ctx context.Context) error {
 		r.status.update(func(s *Status) { s.Phase = PhaseServing })
 		if !r.asked(ctx) {
 			r.claimers.Go(r.claim)
-			r.present()
+			r.present(ctx)
 		}
 		err = r.finish()
 	}

@@ -81,7 +81,6 @@ func (w *Worker) run(ctx context.Context) error {
 	if w.asked(ctx) {
 		return nil
 	}
-	defer context.AfterFunc(ctx, w.Drain)()
 	provider, lease, err := w.open(ctx)
 	if lease == nil {
 		return err
