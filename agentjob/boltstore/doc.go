@@ -15,7 +15,8 @@
 // An open store holds the lock of a file beside it, ".lock" appended: another process, or another Open in this
 // one, gets [agentjob.ErrLeaseHeld] after a second. One file holds any number of
 // providers, each under its own lease. Close the store after the workers
-// have returned; it gives back what they still hold and makes everything durable. In a test that
+// have returned; it gives back what they still hold and makes everything durable. A file that is moved away while
+// the store is open makes writes fail until it is back; one that is replaced by another ends the leases. In a test that
 // uses testing/synctest, open and close the store inside the bubble.
 //
 // # Durability

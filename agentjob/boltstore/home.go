@@ -86,6 +86,41 @@ func (h *home) leave() error {
 	return errors.Join(err, h.lock.Close())
 }
 
+// intact reports whether the store is still where it was opened. What is written to a file that was removed is
+// lost with the process, and in a folder that took the place of this one another worker may be at work.
+func (h *home) intact() error {
+	if err := h.held(); err != nil {
+		return err
+	}
+	ours, err := h.file.os.Stat()
+	if err != nil {
+		return err
+	}
+	return isAt(h.path, ours)
+}
+
+// held reports whether the lock that is held is still the store's.
+func (h *home) held() error {
+	ours, err := h.lock.Stat()
+	if err != nil {
+		return err
+	}
+	return isAt(h.lock.Path(), ours)
+}
+
+func isAt(path string, ours fs.FileInfo) error {
+	found, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the store was moved or removed: put %s back as it was: %w", path, err)
+	case err != nil:
+		return err
+	case !os.SameFile(ours, found):
+		return fmt.Errorf("%w: %s was replaced by another", agentjob.ErrLeaseLost, path)
+	}
+	return nil
+}
+
 // partial is where a file is until it is complete.
 func (h *home) partial() string { return h.path + ".partial" }
 
@@ -98,6 +133,9 @@ func (h *home) removePartial() error {
 
 // publish gives the partial file, which is complete and on disk, the store's name.
 func (h *home) publish() error {
+	if err := h.held(); err != nil {
+		return err
+	}
 	if err := os.Rename(h.partial(), h.path); err != nil {
 		return err
 	}
@@ -142,7 +180,12 @@ func (h *home) view(do func(*bolt.Tx) error) error {
 }
 
 // edit is called by one goroutine at a time, the one that replaces the file.
-func (h *home) edit(do func(*edit) error) (stale bool, err error) { return h.file.edit(do) }
+func (h *home) edit(do func(*edit) error) (stale bool, err error) {
+	if err := h.intact(); err != nil {
+		return false, err
+	}
+	return h.file.edit(do)
+}
 
 // retire closes the store's file, compacts it if something in it is stale, and gives the lock back.
 func (h *home) retire(stale bool) error {
@@ -150,7 +193,9 @@ func (h *home) retire(stale bool) error {
 	err := h.file.close()
 	h.file = nil
 	if err == nil && stale && !broken {
-		err = h.compactClosed()
+		if err = h.held(); err == nil {
+			err = h.compactClosed()
+		}
 	}
 	return errors.Join(err, h.leave())
 }

@@ -168,14 +168,19 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	for _, l := range slices.Collect(maps.Values(s.leases)) {
-		close(l.lost)
-		l.end()
-	}
+	s.lose()
 	s.mu.Unlock()
 	close(s.writer.queue)
 	<-s.writer.finished
 	return errors.Join(s.writer.left, s.home.retire(s.writer.compactor.stale))
+}
+
+// lose takes all leases from their holders. It needs mu.
+func (s *Store) lose() {
+	for _, l := range slices.Collect(maps.Values(s.leases)) {
+		close(l.lost)
+		l.end()
+	}
 }
 
 // do queues an operation, unless refused returns an error, and waits for
@@ -186,6 +191,11 @@ func (s *Store) do(ctx context.Context, refused func() error, o *op) error {
 	}
 	select {
 	case err := <-o.done:
+		if errors.Is(err, agentjob.ErrLeaseLost) { // the store isn't ours any more
+			s.mu.Lock()
+			s.lose()
+			s.mu.Unlock()
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
