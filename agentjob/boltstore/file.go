@@ -108,6 +108,10 @@ func (f *file) update(do func(*bolt.Tx) error) error {
 		})
 		if err != nil && f.last() == id {
 			f.doubtful = id
+			if f.resync() == nil { // it is written after all
+				return nil
+			}
+			return fmt.Errorf("%w; it is there until a power cut, and perhaps after it", err)
 		}
 		return err
 	})

@@ -107,7 +107,10 @@ func (l *lease) replace(path string, data []byte) error {
 	default:
 		err = privatefile.WriteFile(path, old)
 	}
-	return errors.Join(failed, err)
+	if err != nil {
+		return fmt.Errorf("%w; the old record can't be put back: %w", failed, err)
+	}
+	return failed
 }
 
 func (l *lease) Delete(ctx context.Context, taskID string) error {
