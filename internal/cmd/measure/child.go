@@ -15,9 +15,10 @@ const roleVariable = "AGENTJOB_MEASURE_ROLE"
 
 // roles are what children can be. The methods of each are called over the child's
 // standard input and output.
-var roles = map[string]func() (service any, done func() error, err error){
+// Calls that wait end with ctx, when the parent has hung up.
+var roles = map[string]func(ctx context.Context) (service any, done func() error, err error){
 	"Platform": servePlatform,
-	"Idler":    func() (any, func() error, error) { return &Idler{}, func() error { return nil }, nil },
+	"Idler":    func(context.Context) (any, func() error, error) { return &Idler{}, func() error { return nil }, nil },
 }
 
 // play serves a role until the parent has gone or hangs up.
@@ -26,7 +27,9 @@ func play(role string) error {
 	if serve == nil {
 		return fmt.Errorf("unknown role; unset %s", roleVariable)
 	}
-	service, done, err := serve()
+	ctx, hangUp := context.WithCancel(context.Background())
+	defer hangUp()
+	service, done, err := serve(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,16 +37,29 @@ func play(role string) error {
 	if err := server.RegisterName(role, service); err != nil {
 		return errors.Join(err, done())
 	}
-	server.ServeConn(pipes{os.Stdin, os.Stdout})
+	server.ServeConn(pipes{listener{os.Stdin, hangUp}, os.Stdout})
 	return done()
 }
 
-type pipes struct {
-	io.ReadCloser
-	io.WriteCloser
+// A listener notices that the parent has hung up: the server would wait for calls under way.
+type listener struct {
+	io.Reader
+	hangUp func()
 }
 
-func (p pipes) Close() error { return errors.Join(p.WriteCloser.Close(), p.ReadCloser.Close()) }
+func (l listener) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if err != nil {
+		l.hangUp()
+	}
+	return n, err
+}
+
+// pipes are the two ends of a conversation. Close hangs up; what still comes can be read.
+type pipes struct {
+	io.Reader
+	io.WriteCloser
+}
 
 // A child is this program again, in a role.
 type child struct {

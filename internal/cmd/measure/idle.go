@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -12,7 +13,7 @@ const (
 	// idleHold is how long the platform holds a poll here: short, so that there are many
 	// to share the processor time out among.
 	idleHold   = 2 * time.Second
-	idleWindow = 5 * time.Second
+	idleWindow = 4 * idleHold
 )
 
 // idle compares workers that wait for tasks with as many bare long polls, all in one
@@ -61,18 +62,19 @@ var idle = figure{
 			return nil, nil, errors.Join(err, s.platform.stop())
 		}
 		return map[string]measure{
-			"nobody":          s.idles(nobody, 0),
-			"1000 bare polls": s.idles(polls, idleWorkers),
-			"1000 leases":     s.idles(leases, idleWorkers),
-			"100 workers":     s.idles(workers, 100),
-			"300 workers":     s.idles(workers, 300),
-			"1000 workers":    s.idles(workers, idleWorkers),
+			"nobody":          s.idles(nobody, 0, 0),
+			"1000 bare polls": s.idles(polls, idleWorkers, idleWindow),
+			"1000 leases":     s.idles(leases, idleWorkers, 0),
+			"100 workers":     s.idles(workers, 100, idleWindow),
+			"300 workers":     s.idles(workers, 300, idleWindow),
+			"1000 workers":    s.idles(workers, idleWorkers, idleWindow),
 		}, s.platform.stop, nil
 	},
 }
 
-// idles measures a crowd in a process of its own.
-func (s *site) idles(kind string, size int) measure {
+// idles measures a crowd in a process of its own. Its processor time is taken over the window,
+// if there is one, and after the start.
+func (s *site) idles(kind string, size int, window time.Duration) measure {
 	return func(ctx context.Context) (out sample, err error) {
 		dir, err := s.folder()
 		if err != nil {
@@ -82,15 +84,18 @@ func (s *site) idles(kind string, size int) measure {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, crowd.stop()) }()
+		defer func() { err = errors.Join(err, crowd.stop(), os.RemoveAll(dir)) }()
+		if _, err := s.prepare(ctx, Batch{}); err != nil {
+			return nil, err
+		}
 		if err := crowd.call(ctx, "Start", Crowd{kind, size, s.url, dir}, &None{}); err != nil {
 			return nil, err
 		}
-		window, polling := idleWindow, kind == polls || kind == workers
-		if !polling {
-			window = 0
-		} else if err := s.awaitHeld(ctx, size); err != nil {
-			return nil, err
+		polling := window > 0
+		if polling {
+			if err := s.platform.call(ctx, "AwaitEmpty", 2*size, &None{}); err != nil {
+				return nil, err // after two polls each the start is over
+			}
 		}
 		var before, after int
 		var idleness Idleness

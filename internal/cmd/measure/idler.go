@@ -98,20 +98,8 @@ type Idleness struct {
 	Processor  *time.Duration // over the time asked for; nil likewise
 }
 
-// Measure looks at the process now and for as long as told.
+// Measure looks at the process for as long as told, and then at what it holds.
 func (d *Idler) Measure(window time.Duration, out *Idleness) error {
-	for range 3 { // stacks shrink by half in each
-		runtime.GC()
-	}
-	debug.FreeOSMemory()
-	bytes, err := privateMemory()
-	switch {
-	case err == nil:
-		out.Private = &bytes
-	case !errors.Is(err, errors.ErrUnsupported):
-		return err
-	}
-	out.Goroutines = runtime.NumGoroutine()
 	before, err := processorTime()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return err
@@ -128,6 +116,18 @@ func (d *Idler) Measure(window time.Duration, out *Idleness) error {
 			return err
 		}
 		out.Processor = new(after - before)
+	}
+	out.Goroutines = runtime.NumGoroutine()
+	for range 3 { // stacks shrink by half in each
+		runtime.GC()
+	}
+	debug.FreeOSMemory()
+	bytes, err := privateMemory()
+	switch {
+	case err == nil:
+		out.Private = &bytes
+	case !errors.Is(err, errors.ErrUnsupported):
+		return err
 	}
 	runtime.KeepAlive(d.kept)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -58,14 +59,26 @@ func (s *site) awaitHeld(ctx context.Context, n int) error {
 // transport is what both sides of a comparison use, with room for all connections.
 func transport() *http.Transport { return &http.Transport{MaxIdleConnsPerHost: 64} }
 
-// newStore makes a store in a folder of its own.
-func (b *bench) newStore() (*boltstore.Store, error) {
+// A shelf is a store in a folder of its own, which goes with it.
+type shelf struct {
+	*boltstore.Store
+	dir string
+}
+
+func (b *bench) newShelf() (*shelf, error) {
 	dir, err := b.folder()
 	if err != nil {
 		return nil, err
 	}
-	return boltstore.Open(filepath.Join(dir, "records"), boltstore.Options{})
+	store, err := boltstore.Open(filepath.Join(dir, "records"), boltstore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &shelf{store, dir}, nil
 }
+
+// Close closes the store and removes it.
+func (s *shelf) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
 
 // A party answers tasks of the site: the worker, or the bare loop.
 type party struct {
@@ -82,7 +95,7 @@ func (p *party) stop() error {
 }
 
 // startWorker runs a worker on a store.
-func (s *site) startWorker(store *boltstore.Store, concurrency int, handler agentjob.HandlerFunc) (*party, error) {
+func (s *site) startWorker(store *shelf, concurrency int, handler agentjob.HandlerFunc) (*party, error) {
 	t := transport()
 	worker, err := newWorker(s.url, provider, t, store, agentjob.Config{Concurrency: concurrency, Handler: handler})
 	if err != nil {
@@ -108,7 +121,7 @@ func newWorker(url, key string, t http.RoundTripper, store agentjob.Store, c age
 }
 
 // startBare runs the bare loop on a store.
-func (s *site) startBare(store *boltstore.Store, concurrency int) (*party, error) {
+func (s *site) startBare(store *shelf, concurrency int) (*party, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	lease, err := store.Acquire(ctx, provider)
 	if err != nil {
@@ -125,9 +138,9 @@ func (s *site) startBare(store *boltstore.Store, concurrency int) (*party, error
 }
 
 // serves measures how a party, on a new store, answers a batch.
-func (s *site) serves(b Batch, start func(*boltstore.Store) (*party, error)) measure {
+func (s *site) serves(b Batch, start func(*shelf) (*party, error)) measure {
 	return func(ctx context.Context) (out sample, err error) {
-		store, err := s.newStore()
+		store, err := s.newShelf()
 		if err != nil {
 			return nil, err
 		}
@@ -158,8 +171,8 @@ func (s *site) serveBatch(ctx context.Context, p *party, b Batch) (out Outcome, 
 }
 
 // worker returns a start for serves.
-func (s *site) worker(concurrency int, handler agentjob.HandlerFunc) func(*boltstore.Store) (*party, error) {
-	return func(store *boltstore.Store) (*party, error) { return s.startWorker(store, concurrency, handler) }
+func (s *site) worker(concurrency int, handler agentjob.HandlerFunc) func(*shelf) (*party, error) {
+	return func(store *shelf) (*party, error) { return s.startWorker(store, concurrency, handler) }
 }
 
 // noop is the handler that answers at once.

@@ -24,7 +24,7 @@ var start = figure{
 }
 
 func (s *site) measureStart(ctx context.Context) (out sample, err error) {
-	store, err := s.newStore()
+	store, err := s.newShelf()
 	if err != nil {
 		return nil, err
 	}

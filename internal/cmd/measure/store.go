@@ -58,7 +58,7 @@ func (b *bench) rawAppend(ctx context.Context) (out sample, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = errors.Join(err, file.Close(), os.RemoveAll(dir)) }()
 	began := time.Now()
 	for range rawWrites {
 		if _, err := file.Write(payload); err != nil {
@@ -74,7 +74,7 @@ func (b *bench) rawAppend(ctx context.Context) (out sample, err error) {
 // storeWrites has writers write in one file, each as a provider of its own. A task is a durable
 // record with a reply, and its late removal.
 func (b *bench) storeWrites(ctx context.Context, writers, each int) (out sample, err error) {
-	store, err := b.newStore()
+	store, err := b.newShelf()
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/agentjob/agentjob-go/agentjob"
-	"github.com/agentjob/agentjob-go/agentjob/boltstore"
 )
 
 const (
@@ -41,7 +40,7 @@ func throughput(concurrency int) figure {
 			batch := Batch{Tasks: batchTasks, Messages: batchTalk}
 			return map[string]measure{
 				ours: s.serves(batch, s.worker(concurrency, noop)),
-				plain: s.serves(batch, func(store *boltstore.Store) (*party, error) {
+				plain: s.serves(batch, func(store *shelf) (*party, error) {
 					return s.startBare(store, concurrency)
 				}),
 			}, s.platform.stop, nil
