@@ -105,7 +105,8 @@ func TestBlipDoesNotCountAsManyFailuresInARow(t *testing.T) {
 		w.pass(time.Minute)
 		require.ErrorIs(t, r.end(), agentjob.ErrStopped)
 		outage.Clear()
-		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Times: 8, Status: 503})
+		// The delay keeps the eight together: without it one may fail before the next is sent.
+		w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Times: 8, Status: 503, Delay: 100 * time.Millisecond})
 		r = w.run(echo)
 		start := time.Now()
 		for _, m := range all {
