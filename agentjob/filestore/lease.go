@@ -97,20 +97,31 @@ func (l *lease) replace(path string, data []byte) error {
 		l.late = false
 		return nil
 	}
-	now, err := privatefile.ReadFile(path, maxRecord)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && old == nil, err == nil && bytes.Equal(now, old):
-		return failed
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-	case old == nil:
-		err = os.Remove(path)
-	default:
-		err = privatefile.WriteFile(path, old)
-	}
-	if err != nil {
+	if err := restore(path, old); err != nil {
 		return fmt.Errorf("%w; the old record can't be put back: %w", failed, err)
 	}
 	return failed
+}
+
+// restore gives a file its old content back, unless it has it; nil is that there was no file.
+func restore(path string, old []byte) error {
+	isBack := func() bool {
+		now, err := privatefile.ReadFile(path, maxRecord)
+		return err == nil && old != nil && bytes.Equal(now, old) || errors.Is(err, fs.ErrNotExist) && old == nil
+	}
+	if isBack() {
+		return nil
+	}
+	var err error
+	if old == nil {
+		err = os.Remove(path)
+	} else {
+		err = privatefile.WriteFile(path, old)
+	}
+	if isBack() {
+		return nil // a power cut might still find either
+	}
+	return err
 }
 
 func (l *lease) Delete(ctx context.Context, taskID string) error {
