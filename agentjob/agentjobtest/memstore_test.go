@@ -17,6 +17,14 @@ func TestStoreConforms(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Open:   func(testing.TB) agentjob.Store { return agentjobtest.NewStore() },
 		Reopen: func(_ testing.TB, s agentjob.Store) agentjob.Store { s.(*agentjobtest.Store).Crash(); return s },
+		Lose: func(_ testing.TB, s agentjob.Store, provider string) agentjob.Store {
+			s.(*agentjobtest.Store).LoseLease(provider)
+			return s
+		},
+		Fill: func(_ testing.TB, s agentjob.Store) func() {
+			s.(*agentjobtest.Store).FailPuts(syscall.ENOSPC)
+			return func() { s.(*agentjobtest.Store).FailPuts(nil) }
+		},
 	})
 }
 

@@ -25,12 +25,14 @@ func TestStoreConforms(t *testing.T) {
 		paths[store] = path
 		return store
 	}
+	reopen := func(t testing.TB, store agentjob.Store) agentjob.Store {
+		require.NoError(t, store.(*boltstore.Store).Close())
+		return open(t, paths[store])
+	}
 	storetest.Run(t, storetest.Harness{
-		Open: func(t testing.TB) agentjob.Store { return open(t, newPath(t)) },
-		Reopen: func(t testing.TB, store agentjob.Store) agentjob.Store {
-			require.NoError(t, store.(*boltstore.Store).Close())
-			return open(t, paths[store])
-		},
+		Open:   func(t testing.TB) agentjob.Store { return open(t, newPath(t)) },
+		Reopen: reopen,
+		Lose:   func(t testing.TB, store agentjob.Store, _ string) agentjob.Store { return reopen(t, store) },
 	})
 }
 
