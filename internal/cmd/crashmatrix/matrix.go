@@ -22,6 +22,10 @@ type matrix struct {
 // maxTold bounds the problems that are printed of a row.
 const maxTold = 3
 
+// maxBad ends a matrix early. A worker that is broken at its root never reaches most points, and each row would
+// wait for it in vain.
+const maxBad = 10
+
 // run runs rows and prints each when it and those before it are done, and why it is not ok to problems. It
 // returns early when ctx ends.
 func (m *matrix) run(ctx context.Context, rows []row, out, problems io.Writer) (all []*tally, err error) {
@@ -63,7 +67,11 @@ func (m *matrix) run(ctx context.Context, rows []row, out, problems io.Writer) (
 	if _, err := fmt.Fprintln(out, header()); err != nil {
 		return nil, err
 	}
+	bad := 0
 	for i, r := range rows {
+		if bad == maxBad {
+			return all, fmt.Errorf("%d rows are not ok, which is enough to look into", bad)
+		}
 		t := &tally{row: r}
 		for range cap(results[i]) {
 			select {
@@ -74,6 +82,9 @@ func (m *matrix) run(ctx context.Context, rows []row, out, problems io.Writer) (
 			}
 		}
 		all = append(all, t)
+		if !t.ok() {
+			bad++
+		}
 		if _, err := fmt.Fprintln(out, t); err != nil {
 			return all, err
 		}

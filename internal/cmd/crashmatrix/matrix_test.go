@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,4 +231,12 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestBrokenWorkerIsNotWaitedForInEveryRow(t *testing.T) {
+	never := row{name: "never", play: func(context.Context, *world) error { return errors.New("it never came there") }}
+	m := &matrix{runs: 1, parallel: 2, store: "bolt", dir: t.TempDir()}
+	all, err := m.run(t.Context(), slices.Repeat([]row{never}, 2*maxBad), io.Discard, io.Discard)
+	require.ErrorContains(t, err, "10 rows are not ok")
+	require.Len(t, all, maxBad)
 }
