@@ -30,6 +30,7 @@ func TestDeletedIsGoneFromTheFileInTime(t *testing.T) {
 		require.Empty(t, h.found(gone...))
 		require.Less(t, h.size(), before/2)
 		require.Equal(t, left, records(t, h.lease))
+		require.False(t, h.home.file.db.NoSync || h.home.file.db.NoGrowSync, "the copy is made without syncs, and used with them")
 
 		h.put("later", agentjob.StateSaved, 20_000)
 		later := h.sealed("later")

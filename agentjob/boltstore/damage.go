@@ -43,12 +43,16 @@ func StartAfresh(path string) (setAside []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.leave()) }()
-	if _, err := os.Lstat(h.path); err == nil {
+	switch info, err := os.Stat(h.path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("making a new store: %w", err)
+	case info.IsDir():
+		return nil, errFolder(h.path)
+	default:
 		if _, err := h.setAside(); err != nil {
 			return nil, err
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("making a new store: %w", err)
 	}
 	if setAside, err = h.damaged(); err != nil {
 		return nil, err
@@ -133,5 +137,13 @@ func inspectFile(path string) (*contents, error) {
 		return nil, err
 	}
 	defer file.Close() // only read: closing can't lose anything
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return nil, errFolder(path)
+	}
 	return inspect(file)
+}
+
+// errFolder: a folder is somebody's, and no damaged store.
+func errFolder(path string) error {
+	return fmt.Errorf("%s is a folder: a store is a file, so choose a name in it", path)
 }

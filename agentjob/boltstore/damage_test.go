@@ -139,6 +139,19 @@ func TestStartAfreshSetsAsideWhatIsThere(t *testing.T) {
 	require.True(t, s.opensWholeOrNotAtAll(t, "restored"))
 }
 
+func TestFolderIsLeftInPlace(t *testing.T) {
+	path := newPath(t)
+	require.NoError(t, privatefile.EnsureDir(path))
+	kept := filepath.Join(path, "kept")
+	require.NoError(t, os.WriteFile(kept, nil, 0o600))
+	_, err := boltstore.Open(path, boltstore.Options{})
+	require.ErrorContains(t, err, "is a folder")
+	require.NotErrorIs(t, err, agentjob.ErrStoreDamaged)
+	_, err = boltstore.StartAfresh(path)
+	require.ErrorContains(t, err, "is a folder")
+	require.FileExists(t, kept)
+}
+
 func TestStartAfreshMakesAStoreWhereThereIsNone(t *testing.T) {
 	path := newPath(t)
 	setAside, err := boltstore.StartAfresh(path)
