@@ -148,15 +148,22 @@ func (r *run) conclude(rec Record, reply *Reply, out verdict) {
 	}
 }
 
+// maxKept bounds the text that is kept of a reply that is too long to be sent, in bytes of JSON. More
+// might not fit on the disk, and then nothing else would be claimed.
+const maxKept = 1 << 20
+
 // encodeReply returns the bytes to send. A reply that is too long for the
-// platform yields its bytes and an error: the text is kept.
+// platform yields its bytes and an error: the text is kept, unless it is very long.
 func encodeReply(reply *Reply) ([]byte, error) {
 	if reply == nil {
 		return nil, &ValidationError{Field: "Reply", Reason: "is nil: a handler returns a reply or an error"}
 	}
 	body, err := Response{Text: reply.Text}.encode()
 	if errors.Is(err, ErrReplyTooLong) {
-		return Response{Text: reply.Text}.marshal(), err
+		body = Response{Text: reply.Text}.marshal()
+		if len(body) > maxKept {
+			return nil, fmt.Errorf("%w; with more than %d bytes it is not kept either", err, maxKept)
+		}
 	}
 	return body, err
 }

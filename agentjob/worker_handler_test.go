@@ -69,6 +69,22 @@ func TestReplyOverThePlatformsLimitIsKeptWhole(t *testing.T) {
 	})
 }
 
+func TestVeryLongReplyIsNotKept(t *testing.T) {
+	inWorld(t, func(w *world) {
+		r := w.run(func(context.Context, *agentjob.Task) (*agentjob.Reply, error) {
+			return agentjob.Text(strings.Repeat("x", 2<<20)), nil
+		})
+		m := w.send("Hello")
+		w.pass(time.Minute)
+		require.NoError(t, r.end())
+		rec := w.record(m.ID)
+		require.Equal(t, agentjob.EndRejected, rec.End)
+		require.Contains(t, rec.Reason, "not kept")
+		require.True(t, rec.Content.IsZero())
+		require.ErrorIs(t, w.seen(agentjob.EventEnded)[0].Err, agentjob.ErrReplyTooLong)
+	})
+}
+
 func TestCustomersCancelReachesTheHandlerAndKeepsALateReply(t *testing.T) {
 	for _, status := range []string{"cancelled", "canceled", "failed"} {
 		t.Run(status, func(t *testing.T) {
