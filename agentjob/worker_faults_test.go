@@ -76,3 +76,23 @@ func TestEveryFaultOnEveryRoute(t *testing.T) {
 		}
 	}
 }
+
+// A refused key says nothing about the reply: it waits for a key that is good.
+func TestRefusedKeyIsNoRefusalOfTheReply(t *testing.T) {
+	inWorld(t, func(w *world) {
+		fault := w.srv.Inject(agentjobtest.Fault{Route: agentjobtest.RouteRespond, Kind: agentjobtest.Answer, Status: 401, Body: `{"error":"bad key"}`})
+		m := w.send("hello")
+		first := w.run(counting(echo).handle)
+		w.claimed(m)
+		w.pass(time.Minute)
+		first.Stop()
+		require.ErrorIs(t, first.wait(), agentjob.ErrUnauthorized)
+		require.Equal(t, agentjob.StateSaved, w.record(m.ID).State)
+
+		fault.Clear()
+		second := w.run(untilDone)
+		require.Equal(t, "You said: hello", w.reply(m))
+		require.NoError(t, second.end())
+		require.Equal(t, agentjob.EndDelivered, w.record(m.ID).End)
+	})
+}

@@ -55,6 +55,9 @@ func (l *life) recorded(rec agentjob.Record) {
 	case rec.State == agentjob.StateEnded && before.State != agentjob.StateEnded:
 		e.ender = l
 	}
+	if rec.State == agentjob.StateEnded && rec.Content.Task != nil {
+		x.breaks(keepsText, "task %d has ended as %s and its conversation is kept", e.number, rec.End)
+	}
 	if rec.State != agentjob.StateEnded {
 		e.holders = append(e.holders, l)
 	}
@@ -169,9 +172,19 @@ func (l *life) answered(route agentjobtest.Route, e *errand, resp *http.Response
 		}
 	case route == agentjobtest.RouteRespond && e != nil && good:
 		l.accepted[e] = l.accepted[e] || strings.Contains(body, `"`+e.id+`"`)
-	case route == agentjobtest.RouteRespond && e != nil:
+	case route == agentjobtest.RouteRespond && e != nil && decides(resp.StatusCode):
 		e.refusals = append(e.refusals, resp.StatusCode)
 	}
+}
+
+// decides reports whether a status can mean that the platform will never take this reply. A key that
+// is refused, a limit, a server's trouble and another address say nothing about it.
+func decides(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return status >= 400 && status <= 499
 }
 
 // checkEnd looks at the return of Run. x.mu is held.
