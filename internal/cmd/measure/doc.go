@@ -1,7 +1,7 @@
 // Measure prints a row for every figure that the worker is held to: its name, value and unit,
 // what it is compared with, the ratio, the goal, and ok or short.
 //
-//	go run ./internal/cmd/measure                         # all, about ten minutes
+//	go run ./internal/cmd/measure                         # all, ten to fifteen minutes
 //	go run ./internal/cmd/measure -only 'tasks|latency'   # rows by name
 //	go run ./internal/cmd/measure -rounds 2               # a quick look, marked as one
 //	go run ./internal/cmd/measure -json                   # an array of rows, each with its machine

@@ -70,9 +70,9 @@ func TestCrowdsOfAllKindsAreMeasured(t *testing.T) {
 
 func TestStoreAndDiskAreMeasured(t *testing.T) {
 	b := &bench{dir: t.TempDir()}
-	raw, err := b.rawAppend(t.Context())
+	raw, err := b.rawAppend(t.Context(), 50*time.Millisecond)
 	require.NoError(t, err)
-	shared, err := b.storeWrites(t.Context(), 4, 3)
+	shared, err := b.storeWrites(t.Context(), 4, 50*time.Millisecond)
 	require.NoError(t, err)
 	assert.Positive(t, raw["rate"])
 	assert.Positive(t, shared["rate"])

@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentjob/agentjob-go/agentjob"
 )
 
 const (
-	rawWrites    = 300
-	singleWrites = 300
-	sharedWrites = 100 // of each of the writers
-	writers      = 64
+	spell   = time.Second // of one side of a round
+	writers = 64
 )
 
 // payload is what the store's figures write: a reply of 1 KiB.
@@ -38,18 +37,25 @@ var store = figure{
 	sides: []string{"raw", "one", "shared"},
 	set: func(_ context.Context, b *bench) (map[string]measure, func() error, error) {
 		return map[string]measure{
-			"raw":    b.rawAppend,
-			"one":    func(ctx context.Context) (sample, error) { return b.storeWrites(ctx, 1, singleWrites) },
-			"shared": func(ctx context.Context) (sample, error) { return b.storeWrites(ctx, writers, sharedWrites) },
+			"raw":    func(ctx context.Context) (sample, error) { return b.rawAppend(ctx, spell) },
+			"one":    func(ctx context.Context) (sample, error) { return b.storeWrites(ctx, 1, spell) },
+			"shared": func(ctx context.Context) (sample, error) { return b.storeWrites(ctx, writers, spell) },
 		}, func() error { return nil }, nil
 	},
 }
 
-func rate(n int, since time.Time) sample {
-	return sample{"rate": float64(n) / time.Since(since).Seconds()}
+// repeat does something for a while, counting from 0, and returns how often.
+func repeat(ctx context.Context, spell time.Duration, do func(n int) error) (times int64, err error) {
+	for began := time.Now(); time.Since(began) < spell && ctx.Err() == nil; times++ {
+		if err := do(int(times)); err != nil {
+			return times, err
+		}
+	}
+	return times, ctx.Err()
 }
 
-func (b *bench) rawAppend(ctx context.Context) (out sample, err error) {
+// rawAppend appends to a file.
+func (b *bench) rawAppend(ctx context.Context, spell time.Duration) (out sample, err error) {
 	dir, err := b.folder()
 	if err != nil {
 		return nil, err
@@ -60,20 +66,18 @@ func (b *bench) rawAppend(ctx context.Context) (out sample, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.RemoveAll(dir)) }()
 	began := time.Now()
-	for range rawWrites {
+	times, err := repeat(ctx, spell, func(int) error {
 		if _, err := file.Write(payload); err != nil {
-			return nil, err
+			return err
 		}
-		if err := file.Sync(); err != nil {
-			return nil, err
-		}
-	}
-	return rate(rawWrites, began), ctx.Err()
+		return file.Sync()
+	})
+	return sample{"rate": float64(times) / time.Since(began).Seconds()}, err
 }
 
 // storeWrites has writers write in one file, each as a provider of its own. A task is a durable
 // record with a reply, and its late removal.
-func (b *bench) storeWrites(ctx context.Context, writers, each int) (out sample, err error) {
+func (b *bench) storeWrites(ctx context.Context, writers int, spell time.Duration) (out sample, err error) {
 	store, err := b.newShelf()
 	if err != nil {
 		return nil, err
@@ -85,17 +89,17 @@ func (b *bench) storeWrites(ctx context.Context, writers, each int) (out sample,
 			return nil, err
 		}
 	}
+	var all atomic.Int64
 	began := time.Now()
 	err = together(writers, func(i int) error {
-		for n := range each {
+		times, err := repeat(ctx, spell, func(n int) error {
 			rec := agentjob.Record{Provider: key(i), TaskID: fmt.Sprint(n), State: agentjob.StateSaved, Content: agentjob.Content{Response: payload}}
-			if err := errors.Join(leases[i].Put(ctx, rec), leases[i].Delete(ctx, rec.TaskID)); err != nil {
-				return err
-			}
-		}
-		return nil
+			return errors.Join(leases[i].Put(ctx, rec), leases[i].Delete(ctx, rec.TaskID))
+		})
+		all.Add(times)
+		return err
 	})
-	return rate(writers*each, began), err
+	return sample{"rate": float64(all.Load()) / time.Since(began).Seconds()}, err
 }
 
 // key is the id and the key of one of many providers.
