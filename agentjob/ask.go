@@ -57,13 +57,15 @@ func (q *asking[T]) request() *httpx.Request {
 	r := &httpx.Request{
 		Op: q.op.name, Policy: q.op.policy,
 		Method: q.method, Path: q.path, Query: q.query, Header: q.header, Body: q.body,
-		Suspect: q.suspect,
 	}
 	if !q.anonymous {
 		r.Bearer = q.client.key
 	}
 	if q.client.attempts > 0 {
 		r.Policy.Attempts = min(r.Policy.Attempts, q.client.attempts)
+	}
+	if r.Policy.Attempts > 1 {
+		r.Suspect = q.suspect
 	}
 	return r
 }

@@ -25,10 +25,11 @@ const (
 // A ledger is what a worker knows of its tasks: the durable records behind a
 // lease, and in memory which task is in which state.
 type ledger struct {
-	w     *Worker
-	lease Lease
-	gate  *gate
-	lost  func(error) // called when the lease is gone
+	w      *Worker
+	lease  Lease
+	gate   *gate
+	lost   func(error) // called when the lease is gone
+	failed bell        // rung when the store begins to fail
 
 	mu      sync.Mutex
 	known   map[string]State
@@ -37,7 +38,6 @@ type ledger struct {
 	stuck   int               // puts that have failed and are tried again
 	proven  bool              // the store took a durable write, and none has failed since
 	failing bool              // one failed, and what it left isn't all written yet
-	failed  chan struct{}     // holds a token once failing is set
 }
 
 // A grave is an ended record in memory: its envelope, and whether the text of a
@@ -53,10 +53,10 @@ func buried(rec Record) grave {
 	return grave{rec, text}
 }
 
-func newLedger(w *Worker, lease Lease, gate *gate, lost func(error)) *ledger {
+func newLedger(w *Worker, lease Lease, gate *gate, lost func(error), fails bell) *ledger {
 	return &ledger{
-		w: w, lease: lease, gate: gate, lost: lost,
-		known: map[string]State{}, ended: map[string]grave{}, owed: map[string]Record{}, failed: make(chan struct{}, 1),
+		w: w, lease: lease, gate: gate, lost: lost, failed: fails,
+		known: map[string]State{}, ended: map[string]grave{}, owed: map[string]Record{},
 	}
 }
 
@@ -192,10 +192,7 @@ func (l *ledger) fails(taskID string, err error) {
 		return
 	}
 	l.w.emit(Event{Kind: EventStoreFail, TaskID: taskID, Err: err})
-	select {
-	case l.failed <- struct{}{}:
-	default:
-	}
+	l.failed.ring()
 }
 
 // works notes a durable write that worked. It opens the gate again unless others still wait: a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,28 @@ import (
 // fields is a JSON object that is read field by field. Each reader takes the first of
 // several names whose value fits: a field of the wrong type is as if absent, so that
 // one surprise does not cost a claimed task. Names are exact.
-type fields map[string]json.RawMessage
+type fields []member
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// get returns the value of a name, the last one if there are several.
+func (f fields) get(name string) (value json.RawMessage, has bool) {
+	for _, m := range slices.Backward(f) {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// says reports whether a name has a value that is not vacant.
+func (f fields) says(name string) bool {
+	value, _ := f.get(name)
+	return !vacant(value)
+}
 
 // parseFields reads a text of which nothing is known yet, and reports whether it is an object. What
 // is inside of it is valid and is read with splitObject.
@@ -28,7 +50,7 @@ func parseFields(raw json.RawMessage) (fields, bool) {
 // first returns the first value that read accepts.
 func first[T any](f fields, names []string, read func(json.RawMessage) (T, bool)) (value T, ok bool) {
 	for _, name := range names {
-		if raw, has := f[name]; has {
+		if raw, has := f.get(name); has {
 			if value, ok = read(raw); ok {
 				return value, true
 			}

@@ -18,9 +18,18 @@ const (
 // A circuit is open after a handler said [Unavailable], until a time has come and
 // Ready has succeeded.
 type circuit struct {
-	mu      sync.Mutex
-	until   time.Time
-	changed chan struct{} // holds a token after an opening
+	mu    sync.Mutex
+	until time.Time
+}
+
+// A bell makes present look again at once. It holds at most one ring.
+type bell chan struct{}
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
 }
 
 // remaining returns how long the circuit stays open without a new probe.
@@ -44,10 +53,7 @@ func (r *run) trip(u *UnavailableError) {
 	r.gate.set(circuitOpen, true, foreignError{u})
 	c.mu.Unlock()
 	r.emit(Event{Kind: EventCircuitOpen, Err: foreignError{u}})
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
+	r.again.ring()
 }
 
 // closeCircuit closes the circuit after a good probe, unless a handler has opened it
@@ -94,8 +100,7 @@ func (r *run) present(ctx context.Context) {
 		}
 		select {
 		case <-time.After(next.wait):
-		case <-r.circuit.changed:
-		case <-r.ledger.failed:
+		case <-r.again:
 		case <-next.opened:
 		case <-ctx.Done():
 			return

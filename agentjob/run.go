@@ -35,6 +35,7 @@ type run struct {
 	outbox   *outbox
 	slots    chan struct{} // one token a running task
 	circuit  circuit
+	again    bell
 
 	claiming, tasks, delivering, saving scope
 
@@ -50,12 +51,12 @@ func newRun(w *Worker, provider string, lease Lease, ctx context.Context) *run {
 	r := &run{
 		Worker: w, provider: provider, lease: lease,
 		slots:    make(chan struct{}, w.cfg.Concurrency),
-		circuit:  circuit{changed: make(chan struct{}, 1)},
+		again:    make(bell, 1),
 		claiming: newScope(base), tasks: newScope(base), delivering: newScope(base), saving: newScope(base),
 		hard: make(chan struct{}),
 	}
 	r.gate = newGate(r.claiming)
-	r.ledger = newLedger(w, lease, r.gate, func(err error) { r.fail(err, true) })
+	r.ledger = newLedger(w, lease, r.gate, func(err error) { r.fail(err, true) }, r.again)
 	r.outbox = newOutbox(r.delivering, r.deliver, r.backlog)
 	return r
 }

@@ -54,7 +54,7 @@ func parseAnswer(body []byte) (answerDoc, error) {
 	// Nobody has seen {ok:false} or a bare {error} under a 2xx; if one comes, it
 	// can't mean success.
 	ok := d.top.flag("ok")
-	bareError := ok == nil && d.data == nil && vacant(d.top["task"]) && !vacant(d.top["error"])
+	bareError := ok == nil && d.data == nil && !d.top.says("task") && d.top.says("error")
 	if bareError || ok != nil && !*ok {
 		return d, errNotOK
 	}
@@ -140,7 +140,7 @@ func decodePoll(body []byte) (*Task, error) {
 		return nil, errNotObject
 	}
 	for _, layer := range []fields{d.data, d.top} {
-		raw, has := layer["task"]
+		raw, has := layer.get("task")
 		switch task, isObject := splitObject(raw); {
 		case !has:
 		case vacant(raw):
@@ -156,15 +156,15 @@ func decodePoll(body []byte) (*Task, error) {
 
 func decodeBareTask(d answerDoc) (*Task, error) {
 	raw, payload := d.raw, d.top
+	data, enveloped := d.top.get("data")
 	if d.data != nil {
-		raw, payload = d.top["data"], d.data
+		raw, payload = data, d.data
 	}
-	_, enveloped := d.top["data"]
 	vague := enveloped && d.data == nil // {data:null, id}: the id of the request, more likely
 	switch {
 	case readTaskID(payload) != "" && (!vague || resemblesTask(payload)):
 		return decodeTask(raw, payload)
-	case resemblesTask(payload) || !vague && !vacant(payload["id"]):
+	case resemblesTask(payload) || !vague && payload.says("id"):
 		return nil, errTaskID
 	}
 	if list := d.top.list("data"); len(list) > 0 {
@@ -176,7 +176,7 @@ func decodeBareTask(d answerDoc) (*Task, error) {
 // resemblesTask reports fields that only a task has.
 func resemblesTask(f fields) bool {
 	for _, name := range []string{"messages", "task_id", "taskId", "tasks", "chat_id", "chatId", "is_first_chat", "amount_usdc"} {
-		if !vacant(f[name]) {
+		if f.says(name) {
 			return true
 		}
 	}
@@ -222,9 +222,12 @@ func decodeMessages(f fields) []Message {
 			return []Message{{Role: "user", Content: text}}
 		}
 	}
-	var messages []Message
-	for _, raw := range list {
-		messages = append(messages, decodeMessage(raw))
+	if len(list) == 0 {
+		return nil
+	}
+	messages := make([]Message, len(list))
+	for i, raw := range list {
+		messages[i] = decodeMessage(raw)
 	}
 	return messages
 }
@@ -312,8 +315,8 @@ func decodeProgress(body []byte, taskID string) (*TaskProgress, error) {
 		if p.Deadline.IsZero() {
 			p.Deadline = f.moment(deadlineNames...)
 		}
-		if p.Limits == nil && !vacant(f["limits"]) {
-			p.Limits = f["limits"]
+		if p.Limits == nil && f.says("limits") {
+			p.Limits, _ = f.get("limits")
 		}
 	}
 	return p, nil
