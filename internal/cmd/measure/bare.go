@@ -13,8 +13,8 @@ import (
 	"github.com/agentjob/agentjob-go/agentjob"
 )
 
-// A bare provider makes the calls of a worker with net/http and nothing around them: no
-// retries, no deadlines, no second look at an answer. It is what a figure is compared with.
+// A bare provider sends the requests of a worker, header for header, with net/http and nothing
+// around them: no retries, no deadlines, no second look at an answer. It is what a figure is compared with.
 type bare struct {
 	http     *http.Client
 	url, key string
@@ -30,6 +30,8 @@ func (b bare) do(ctx context.Context, method, path string, body []byte, out any)
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "agentjob-go")
 	req.Header.Set("Authorization", "Bearer "+b.key)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -66,6 +68,16 @@ func (b bare) poll(ctx context.Context, seconds int) (*bareTask, error) {
 	return out.Task, err
 }
 
+// A bareLook is what it reads of a task's progress.
+type bareLook struct {
+	Status   string
+	Deadline time.Time
+}
+
+func (b bare) look(ctx context.Context, taskID string, out *bareLook) error {
+	return b.do(ctx, "GET", "/api/agents/tasks/"+taskID+"/progress", nil, out)
+}
+
 func (b bare) respond(ctx context.Context, taskID string, body []byte) error {
 	var out struct{ OK bool }
 	return b.do(ctx, "POST", "/api/agents/tasks/"+taskID+"/response", body, &out)
@@ -95,11 +107,8 @@ func (b bare) answer(ctx context.Context, lease agentjob.Lease, task *bareTask) 
 	if err := lease.Put(ctx, rec); err != nil {
 		return err
 	}
-	var look struct {
-		Status   string
-		Deadline time.Time
-	}
-	if err := b.do(ctx, "GET", "/api/agents/tasks/"+task.ID+"/progress", nil, &look); err != nil {
+	var look bareLook
+	if err := b.look(ctx, task.ID, &look); err != nil {
 		return err
 	}
 	body, err := json.Marshal(map[string]string{"text": replyText})

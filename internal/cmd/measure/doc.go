@@ -21,9 +21,9 @@
 // The platform is a process of its own that answers from memory with as little work as it can.
 // agentjobtest would be a truer one; its work would be in both sides of every comparison and hide
 // a part of the difference. It takes each reply once: a second one, or one to a task that it did
-// not hand out, fails the figure. The bare loops are net/http and encoding/json without retries,
-// deadlines or a second look at an answer (bare.go). Both sides have the same transport and the same
-// folder.
+// not hand out, fails the figure. The bare loops send the same requests, header for header, with
+// net/http and encoding/json and without retries, deadlines or a second look at an answer (bare.go).
+// Both sides have the same transport and the same folder.
 //
 // # The figures
 //
