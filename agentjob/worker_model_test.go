@@ -21,34 +21,33 @@ var replay = flag.String("schedule", "", "a file with a schedule for TestModelRe
 //	go test ./agentjob -run Model -rapid.checks=1000
 //	go test ./agentjob -run ModelReplay -schedule FILE
 //
-// The worker draws its back-offs at random and its goroutines race, so that a schedule may have to be
-// replayed a few times; while one is shrunk, each try is.
+// The worker draws its back-offs at random and its goroutines race, so that a schedule may break a
+// promise in one run and not in the next: it is replayed until it does, and while one is shrunk, each
+// try is.
 func TestModel(t *testing.T) { rapid.Check(t, checked(t, sabotage{})) }
 
 func checked(t *testing.T, by sabotage) func(*rapid.T) {
 	runs := 1
 	return func(rt *rapid.T) {
 		s := schedules.Draw(rt, "schedule")
-		for range runs {
-			broken := s.run(t, by)
-			if len(broken) == 0 {
-				continue
-			}
-			all := strings.Join(broken, "\n")
-			if runs == 1 {
-				runs = 3
-				first := fmt.Sprintf("%s\nwas broken first by\n%s", all, s)
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Log(first)
-					}
-				})
-			}
-			rt.Log(all)
-			// Nothing but which promise it is, so that the same is sought when the schedule is shrunk.
-			i := slices.IndexFunc(promises, func(p string) bool { return strings.Contains(all, p+":") })
-			rt.Fatalf("a broken promise: %s", promises[i])
+		broken := s.replay(t, by, runs)
+		if len(broken) == 0 {
+			return
 		}
+		all := strings.Join(broken, "\n")
+		if runs == 1 {
+			runs = 10
+			first := fmt.Sprintf("%s\nwas broken first by\n%s", all, s)
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Log(first)
+				}
+			})
+		}
+		rt.Log(all)
+		// Nothing but which promise it is, so that the same is sought when the schedule is shrunk.
+		i := slices.IndexFunc(promises, func(p string) bool { return strings.Contains(all, p+":") })
+		rt.Fatalf("a broken promise: %s", promises[i])
 	}
 }
 
@@ -60,7 +59,17 @@ func TestModelReplay(t *testing.T) {
 	require.NoError(t, err)
 	s, err := parseSchedule(string(text))
 	require.NoError(t, err)
-	require.Empty(t, s.run(t, sabotage{}))
+	require.Empty(t, s.replay(t, sabotage{}, 100))
+}
+
+// replay runs a schedule up to so many times, until it breaks a promise, and says which.
+func (s schedule) replay(t *testing.T, by sabotage, times int) []string {
+	for range times {
+		if broken := s.run(t, by); len(broken) > 0 {
+			return broken
+		}
+	}
+	return nil
 }
 
 func TestModelScheduleIsReadAsItIsPrinted(t *testing.T) {
@@ -107,9 +116,7 @@ func TestModelFoundSchedules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := parseSchedule(text)
 			require.NoError(t, err)
-			for range 3 { // they are races of goroutines and back-offs
-				require.Empty(t, s.run(t, sabotage{}), s)
-			}
+			require.Empty(t, s.replay(t, sabotage{}, 3), s)
 		})
 	}
 }
