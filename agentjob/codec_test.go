@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentjob/agentjob-go/agentjob"
 	"github.com/agentjob/agentjob-go/connections/secret"
+	"github.com/agentjob/agentjob-go/wallet/usdc"
 )
 
 func newSealer(t testing.TB) *secret.Sealer {
@@ -34,6 +35,7 @@ func fullRecord() agentjob.Record {
 	return agentjob.Record{
 		Provider: "agent-1", TaskID: "task/\x00\xff", ChatID: "chat\xfe", State: agentjob.StateSaved,
 		ClaimedAt: at, SavedAt: at.Add(1), Deadline: at.Add(time.Hour), Resumed: 2, Status: 409, Reason: "because\n\xff",
+		Amount: new(usdc.Amount(10_000)),
 		Content: agentjob.Content{
 			Task: json.RawMessage("{ \"text\": \"" + chatText + "\" }"), Response: []byte(chatText),
 			Usage: &agentjob.Usage{Model: "m", OutputTokens: &tokens},

@@ -18,24 +18,41 @@ func (r *run) deliver(ctx context.Context, p *parcel) delivery {
 	p.attempts++
 	if err == nil {
 		r.status.contact()
-		return r.settled(rec, ending{end: EndDelivered}, true)
+	} else {
+		r.status.failed(err)
 	}
-	var status int
-	if api, ok := errors.AsType[*APIError](err); ok {
-		status = api.StatusCode
-	}
-	r.status.failed(err)
+	e, settled := verdictOn(rec, started, err)
 	switch {
+	case settled:
+		r.end(rec, e)
+		return delivery{settled: true, worked: e.end != EndExpired}
 	case errors.Is(err, ErrUnauthorized):
 		r.platformFailed(EventDeliveryRetry, err)
 		return delivery{retry: backoffCap}
-	case refusal(err):
-		return r.settled(rec, ending{end: EndRejected, status: status, reason: safeText(err), err: err}, true)
-	case started.After(rec.lastCall()):
-		return r.settled(rec, ending{end: EndExpired, status: status, reason: safeText(err), err: err}, false)
 	}
-	r.emit(Event{Kind: EventDeliveryRetry, TaskID: rec.TaskID, Status: status, Attempt: p.attempts, Err: err})
+	r.emit(Event{Kind: EventDeliveryRetry, TaskID: rec.TaskID, Status: e.status, Attempt: p.attempts, Err: err})
 	return delivery{retry: retryDelay(p.attempts, err)}
+}
+
+// verdictOn tells how a saved reply ends after an attempt that was started then and returned err,
+// or that it does not end yet.
+func verdictOn(rec Record, started time.Time, err error) (e ending, settled bool) {
+	if err == nil {
+		return ending{end: EndDelivered}, true
+	}
+	e = ending{reason: safeText(err), err: err}
+	if api, ok := errors.AsType[*APIError](err); ok {
+		e.status = api.StatusCode
+	}
+	switch {
+	case errors.Is(err, ErrUnauthorized):
+		return e, false // the reply is good, the key is not
+	case refusal(err):
+		e.end = EndRejected
+	case started.After(rec.lastCall()):
+		e.end = EndExpired
+	}
+	return e, e.end != ""
 }
 
 // refusal reports whether the platform will never take this reply.
@@ -47,12 +64,6 @@ func refusal(err error) bool {
 	}
 	_, local := errors.AsType[*ValidationError](err)
 	return local
-}
-
-// settled records an end.
-func (r *run) settled(rec Record, e ending, worked bool) delivery {
-	r.end(rec, e)
-	return delivery{settled: true, worked: worked}
 }
 
 // lastCall is when a delivery that fails for now is the last: after the deadline,

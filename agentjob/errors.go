@@ -60,6 +60,12 @@ var (
 	ErrHandlerStuck = errors.New("a handler ignores its context")
 	// ErrHandlerPanic matches a [*PanicError].
 	ErrHandlerPanic = errors.New("the handler panicked")
+	// ErrWorkerNotRunning: the worker has no records at hand, before Run has read them and after it has returned.
+	ErrWorkerNotRunning = errors.New("the worker is not running")
+	// ErrNoRecord: the worker has no record of the task.
+	ErrNoRecord = errors.New("there is no record of this task")
+	// ErrNotWaiting: the task has no saved reply that waits for delivery.
+	ErrNotWaiting = errors.New("no reply of this task waits for delivery")
 	// ErrWorkerUsed: Run was called a second time.
 	ErrWorkerUsed = errors.New("a worker runs once: make a new one")
 )

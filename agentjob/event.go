@@ -43,6 +43,7 @@ type Event struct {
 	Status  int           // HTTP status, where the platform answered
 	Elapsed time.Duration // EventEnded: since the claim. EventHeartbeat: of the request
 	Attempt int           // EventDeliveryRetry: deliveries tried so far
+	Record  *Record       // EventEnded: what is recorded of the task, without its text
 	Err     error         // why; may quote the conversation if it came from a handler
 }
 

@@ -40,16 +40,16 @@ type ledger struct {
 	failing bool              // one failed, and what it left isn't all written yet
 }
 
-// A grave is an ended record in memory: its envelope, and whether the text of a
-// reply is still in the store.
+// A grave is an ended record in memory, without text, and whether the text of a reply is still in
+// the store.
 type grave struct {
 	Record
 	text bool
 }
 
 func buried(rec Record) grave {
-	text := !rec.Content.IsZero()
-	rec.Content = Content{}
+	text := rec.Content.hasText()
+	rec.Content = rec.Content.withoutText()
 	return grave{rec, text}
 }
 

@@ -3,6 +3,7 @@ package agentjob
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,7 +16,7 @@ type parcel struct {
 	rec      Record
 	attempts int
 	due      time.Time
-	fresh    bool // saved by this run and not tried yet
+	urgent   bool // saved by this run and not tried yet, or asked for: no pause holds it up
 }
 
 // An outbox delivers saved replies until each is settled: soonest due first, with
@@ -31,7 +32,7 @@ type outbox struct {
 	open              int // in the queue or being delivered
 	couriers, waiting int
 	streak            int       // failures since anything worked
-	pause             time.Time // nothing but fresh parcels before
+	pause             time.Time // nothing but urgent parcels before
 	pushed            chan struct{}
 	running           sync.WaitGroup
 }
@@ -48,9 +49,9 @@ func newOutbox(ctx context.Context, deliver func(context.Context, *parcel) deliv
 }
 
 // push adds a saved reply.
-func (o *outbox) push(rec Record, fresh bool) {
+func (o *outbox) push(rec Record, urgent bool) {
 	o.mu.Lock()
-	heap.Push(&o.queue, &parcel{rec: rec, due: time.Now(), fresh: fresh})
+	heap.Push(&o.queue, &parcel{rec: rec, due: time.Now(), urgent: urgent})
 	o.open++
 	o.size(o.open)
 	if o.couriers-o.waiting < maxDeliveries && o.ctx.Err() == nil {
@@ -62,6 +63,43 @@ func (o *outbox) push(rec Record, fresh bool) {
 		}
 	}
 	o.mu.Unlock()
+}
+
+// hasten makes a reply that waits due now. It reports whether it found one.
+func (o *outbox) hasten(taskID string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := o.find(taskID)
+	if i < 0 {
+		return false
+	}
+	o.queue[i].due, o.queue[i].urgent = time.Now(), true
+	heap.Fix(&o.queue, i)
+	if o.waiting > 0 {
+		o.poke()
+	}
+	return true
+}
+
+// take removes a reply that waits. One that is being delivered is not in the queue.
+func (o *outbox) take(taskID string) (rec Record, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := o.find(taskID)
+	if i < 0 {
+		return Record{}, false
+	}
+	p := heap.Remove(&o.queue, i).(*parcel)
+	o.open--
+	o.size(o.open)
+	if o.waiting > 0 {
+		o.poke() // it may have waited for this one
+	}
+	return p.rec, true
+}
+
+func (o *outbox) find(taskID string) int {
+	return slices.IndexFunc(o.queue, func(p *parcel) bool { return p.rec.TaskID == taskID })
 }
 
 func (o *outbox) poke() {
@@ -111,7 +149,7 @@ func (o *outbox) next() (*parcel, time.Duration) {
 	}
 	p := o.queue[0]
 	due := p.due
-	if !p.fresh && o.pause.After(due) {
+	if !p.urgent && o.pause.After(due) {
 		due = o.pause
 	}
 	wait := time.Until(due)
@@ -129,9 +167,9 @@ func (o *outbox) next() (*parcel, time.Duration) {
 }
 
 // help starts another courier while more parcels may be due. After a failure only
-// fresh ones get one, until something works again.
+// urgent ones get one, until something works again.
 func (o *outbox) help() {
-	if len(o.queue) > 0 && (o.streak == 0 || o.queue[0].fresh) && o.waiting == 0 && o.couriers < maxDeliveries {
+	if len(o.queue) > 0 && (o.streak == 0 || o.queue[0].urgent) && o.waiting == 0 && o.couriers < maxDeliveries {
 		o.couriers++
 		o.running.Go(o.run)
 	}
@@ -150,7 +188,7 @@ func (o *outbox) settle(p *parcel, d delivery) {
 	if d.settled {
 		o.open--
 	} else {
-		p.fresh = false
+		p.urgent = false
 		p.due = time.Now().Add(d.retry)
 		heap.Push(&o.queue, p)
 	}
@@ -161,13 +199,13 @@ func (o *outbox) settle(p *parcel, d delivery) {
 	o.mu.Unlock()
 }
 
-// A parcelHeap orders parcels by when they are due, fresh ones first.
+// A parcelHeap orders parcels by when they are due, urgent ones first.
 type parcelHeap []*parcel
 
 func (h parcelHeap) Len() int { return len(h) }
 func (h parcelHeap) Less(i, j int) bool {
-	if h[i].fresh != h[j].fresh {
-		return h[i].fresh
+	if h[i].urgent != h[j].urgent {
+		return h[i].urgent
 	}
 	return h[i].due.Before(h[j].due)
 }

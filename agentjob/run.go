@@ -89,6 +89,7 @@ func (r *run) serve(ctx context.Context) error {
 	r.status.attach(r.gate)
 	err := r.recover(ctx)
 	if err == nil {
+		r.operable(r)
 		r.status.update(func(s *Status) { s.Phase = PhaseServing })
 		if !r.asked(ctx) {
 			r.claimers.Go(r.claim)
@@ -106,6 +107,7 @@ func (r *run) close(err error) error {
 	}
 	r.working.Wait() // at once, unless recover failed half-way
 	r.outbox.wait()
+	r.operable(nil)
 	err = errors.Join(err, r.pay())
 	r.gate.close()
 	if closing := r.lease.Close(); closing != nil && !errors.Is(closing, ErrLeaseLost) {

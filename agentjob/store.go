@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/agentjob/agentjob-go/wallet/usdc"
 )
 
 // A Store keeps the records of one or more providers through crashes and
@@ -109,6 +111,8 @@ type Record struct {
 	Deadline  time.Time `json:"deadline,omitzero"` // zero: never learnt
 	Resumed   int       `json:"resumed,omitempty"` // times handed to Config.Resume
 
+	Amount *usdc.Amount `json:"amount,omitempty"` // as the task stated it; nil: it did not
+
 	End    End    `json:"end,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status of a rejection; 0: not the platform's answer
 	Reason string `json:"reason,omitempty"` // why it ended so, without chat text
@@ -122,6 +126,20 @@ type Content struct {
 	Response []byte          `json:"response,omitempty"` // the exact bytes to send, once saved
 	Usage    *Usage          `json:"usage,omitempty"`
 }
+
+// ReplyText returns the text of the reply as it is sent, or "" if none is kept.
+func (r Record) ReplyText() string {
+	if r.Content.Response == nil {
+		return ""
+	}
+	return replyText(r.Content.Response)
+}
+
+// withoutText returns what may be kept of content when its text must go.
+func (c Content) withoutText() Content { return Content{Usage: c.Usage} }
+
+// hasText reports whether there is any of the conversation or the reply.
+func (c Content) hasText() bool { return c.Task != nil || c.Response != nil }
 
 // IsZero reports whether there is nothing to seal.
 func (c Content) IsZero() bool { return c.Task == nil && c.Response == nil && c.Usage == nil }

@@ -19,7 +19,7 @@ var errUnreadable = errors.New("the task has no readable message")
 func (r *run) work(task *Task, now time.Time) {
 	rec := Record{
 		Provider: r.provider, TaskID: task.ID, ChatID: task.ChatID,
-		State: StateClaimed, ClaimedAt: now.Round(0), Deadline: task.Deadline.Round(0),
+		State: StateClaimed, ClaimedAt: now.Round(0), Deadline: task.Deadline.Round(0), Amount: task.Amount,
 	}
 	if r.cfg.Resume != nil {
 		rec.Content.Task = task.Raw
@@ -185,6 +185,8 @@ type ending struct {
 	status int
 	reason string // for the record: no chat text
 	err    error  // for the event
+
+	discard bool // the text goes at once, whatever the end
 }
 
 // endOfCause is the ending of a task without a reply whose context ended.
@@ -202,14 +204,20 @@ func endOfCause(cause error) ending {
 // keepsText tells which ends keep the reply's text for the operator.
 var keepsText = map[End]bool{EndRejected: true, EndExpired: true}
 
+// ended returns the record of a task that ends now.
+func (r Record) ended(e ending) Record {
+	r.State, r.EndedAt = StateEnded, time.Now().UTC().Round(0)
+	r.End, r.Status, r.Reason = e.end, e.status, e.reason
+	r.Content.Task = nil
+	if !keepsText[e.end] || e.discard {
+		r.Content = r.Content.withoutText()
+	}
+	return r
+}
+
 // end records how a task ended and reports it.
 func (r *run) end(rec Record, e ending) {
-	rec.State, rec.EndedAt = StateEnded, time.Now().Round(0)
-	rec.End, rec.Status, rec.Reason = e.end, e.status, e.reason
-	rec.Content.Task = nil
-	if !keepsText[e.end] {
-		rec.Content = Content{}
-	}
+	rec = rec.ended(e)
 	if err := r.ledger.settle(r.saving, rec); err != nil {
 		r.unrecorded(rec, err)
 		return
@@ -219,7 +227,8 @@ func (r *run) end(rec Record, e ending) {
 
 func (r *run) reportEnd(rec Record, err error) {
 	r.status.ended(rec.End)
-	r.emit(Event{Kind: EventEnded, TaskID: rec.TaskID, End: rec.End, Status: rec.Status, Elapsed: time.Since(rec.ClaimedAt), Err: err})
+	rec.Content = rec.Content.withoutText()
+	r.emit(Event{Kind: EventEnded, TaskID: rec.TaskID, End: rec.End, Status: rec.Status, Elapsed: time.Since(rec.ClaimedAt), Record: &rec, Err: err})
 }
 
 // unrecorded reports a step that could not be made durable: the lease is gone or

@@ -21,6 +21,9 @@ type Worker struct {
 	draining *signal // when the worker is asked to end, in whatever way
 	stopping *signal
 	status   statusBoard
+
+	operating sync.RWMutex
+	current   *run // while there are records to operate on; guarded by operating
 }
 
 // NewWorker checks cfg and returns a worker that is not yet running. The error

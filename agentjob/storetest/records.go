@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentjob/agentjob-go/agentjob"
+	"github.com/agentjob/agentjob-go/wallet/usdc"
 )
 
 // expect compares the lease's records with the wanted ones, completely.
@@ -59,6 +61,7 @@ func recordsComeBackExactly(w *world) {
 	}
 	want = append(want,
 		agentjob.Record{Provider: provider, TaskID: "only a state", State: agentjob.StateClaimed},
+		agentjob.Record{Provider: provider, TaskID: "free", State: agentjob.StateClaimed, Amount: new(usdc.Amount(0))},
 		agentjob.Record{
 			Provider: provider, TaskID: "all fields", ChatID: "chat\n\x00é", State: agentjob.StateEnded,
 			ClaimedAt: time.Date(2026, 1, 2, 3, 4, 5, 1, time.UTC),
@@ -66,6 +69,7 @@ func recordsComeBackExactly(w *world) {
 			EndedAt:   time.Date(1969, 12, 31, 23, 59, 59, 10, time.UTC),
 			Deadline:  time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC),
 			Resumed:   3, End: agentjob.EndRejected, Status: 409, Reason: "said \"no\"\xff\n",
+			Amount:  new(usdc.Amount(math.MaxUint64)),
 			Content: agentjob.Content{Response: []byte("kept")},
 		})
 	for _, rec := range want {
