@@ -62,7 +62,7 @@ func FuzzAnswer(f *testing.F) {
 			if e.RetryAfter < 0 || e.RetryAfter > 365*24*time.Hour {
 				t.Fatalf("RetryAfter %v", e.RetryAfter)
 			}
-			for _, text := range []string{e.Error(), safeText(e)} {
+			for _, text := range []string{e.Error(), SafeText(e)} {
 				if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 					t.Fatalf("not one plain line: %q", text)
 				}

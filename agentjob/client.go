@@ -114,8 +114,9 @@ func (c *Client) once() *Client {
 	return &single
 }
 
-// fingerprint tells keys apart without telling them.
-func (c *Client) fingerprint() string {
+// KeyFingerprint tells keys and platforms apart without telling them: 32 hexadecimal digits. It is what
+// [Store].Provider and BindProvider take.
+func (c *Client) KeyFingerprint() string {
 	sum := sha256.New()
 	for _, part := range []string{"agentjob key fingerprint", c.base, c.key.Reveal()} {
 		fmt.Fprintf(sum, "%d:%s", len(part), part)

@@ -64,9 +64,9 @@ func TestFingerprintTellsKeysAndPlatformsApart(t *testing.T) {
 		for _, key := range []string{"ak_EXAMPLE1", "ak_EXAMPLE2"} {
 			c, err := NewClient(ClientConfig{BaseURL: base, APIKey: secret.New(key)})
 			require.NoError(t, err)
-			assert.Regexp(t, "^[0-9a-f]{32}$", c.fingerprint())
-			assert.Equal(t, c.fingerprint(), c.once().fingerprint())
-			seen[c.fingerprint()] = true
+			assert.Regexp(t, "^[0-9a-f]{32}$", c.KeyFingerprint())
+			assert.Equal(t, c.KeyFingerprint(), c.once().KeyFingerprint())
+			seen[c.KeyFingerprint()] = true
 		}
 	}
 	assert.Len(t, seen, 4)

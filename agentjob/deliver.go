@@ -40,7 +40,7 @@ func verdictOn(rec Record, started time.Time, err error) (e ending, settled bool
 	if err == nil {
 		return ending{end: EndDelivered}, true
 	}
-	e = ending{reason: safeText(err), err: err}
+	e = ending{reason: SafeText(err), err: err}
 	if api, ok := errors.AsType[*APIError](err); ok {
 		e.status = api.StatusCode
 	}

@@ -88,7 +88,7 @@ func (w *Worker) note(e Event) {
 		attrs = append(attrs, slog.Int("attempt", e.Attempt))
 	}
 	if e.Err != nil {
-		attrs = append(attrs, slog.String("error", safeText(e.Err)))
+		attrs = append(attrs, slog.String("error", SafeText(e.Err)))
 	}
 	w.cfg.Logger.LogAttrs(context.Background(), level, "agentjob: "+string(e.Kind), attrs...)
 }
@@ -127,9 +127,12 @@ func foreign(err error) error {
 	return foreignError{err}
 }
 
-// safeText describes an error without text that is not ours: a log must not
-// repeat what a handler or a platform wrote.
-func safeText(err error) string {
+// SafeText describes an error of this package for logs and reports: without text that a handler,
+// another function of the caller's or the platform wrote, which might quote the conversation.
+func SafeText(err error) string {
+	if err == nil {
+		return ""
+	}
 	if f, ok := errors.AsType[foreignError](err); ok {
 		return fmt.Sprintf("%T (its text is left out, it may quote the conversation; Config.Observe receives it)", f.err)
 	}

@@ -89,7 +89,7 @@ func (w *Worker) Discard(ctx context.Context, taskID string) error {
 			return err
 		}
 		// A durable write makes what was written before it durable, too.
-		return r.cfg.Store.BindProvider(ctx, r.client.fingerprint(), r.provider)
+		return r.cfg.Store.BindProvider(ctx, r.client.KeyFingerprint(), r.provider)
 	})
 }
 

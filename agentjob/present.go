@@ -175,7 +175,7 @@ func (r *run) able() error {
 func (r *run) writable() bool {
 	err := r.ledger.pay(r.claiming)
 	if err == nil {
-		err = r.cfg.Store.BindProvider(r.claiming, r.client.fingerprint(), r.provider)
+		err = r.cfg.Store.BindProvider(r.claiming, r.client.KeyFingerprint(), r.provider)
 	}
 	switch {
 	case err == nil:

@@ -86,10 +86,10 @@ func TestGateWaitEndsWithItsParent(t *testing.T) {
 
 func TestLogTextLeavesOutWhatIsNotOurs(t *testing.T) {
 	secret := errors.New("chat text")
-	require.NotContains(t, safeText(fmt.Errorf("ours: %w", foreign(secret))), "chat text")
-	require.NotContains(t, safeText(&APIError{Op: "poll", StatusCode: 500, Message: "chat text"}), "chat text")
-	require.NotContains(t, safeText(&PanicError{Value: "chat text"}), "chat text")
-	require.Contains(t, safeText(errors.New("ours")), "ours")
+	require.NotContains(t, SafeText(fmt.Errorf("ours: %w", foreign(secret))), "chat text")
+	require.NotContains(t, SafeText(&APIError{Op: "poll", StatusCode: 500, Message: "chat text"}), "chat text")
+	require.NotContains(t, SafeText(&PanicError{Value: "chat text"}), "chat text")
+	require.Contains(t, SafeText(errors.New("ours")), "ours")
 	require.NoError(t, foreign(nil))
 	require.ErrorIs(t, foreign(secret), secret)
 	require.NoError(t, Unavailable(nil, time.Second))

@@ -135,7 +135,7 @@ func (r *run) conclude(rec Record, reply *Reply, out verdict) {
 	case out.err == nil:
 		r.save(rec)
 	case tooLong:
-		r.end(rec, ending{end: EndRejected, reason: safeText(out.err), err: out.err})
+		r.end(rec, ending{end: EndRejected, reason: SafeText(out.err), err: out.err})
 	case out.cause != nil:
 		e := endOfCause(out.cause)
 		e.err = out.err
@@ -144,7 +144,7 @@ func (r *run) conclude(rec Record, reply *Reply, out verdict) {
 		if u, ok := errors.AsType[*UnavailableError](out.err); ok {
 			r.trip(u)
 		}
-		r.end(rec, ending{end: EndFailed, reason: safeText(out.err), err: out.err})
+		r.end(rec, ending{end: EndFailed, reason: SafeText(out.err), err: out.err})
 	}
 }
 
@@ -197,7 +197,7 @@ func endOfCause(cause error) ending {
 	case errors.Is(cause, ErrTaskExpired):
 		return ending{end: EndExpired, reason: cause.Error(), err: cause}
 	default:
-		return ending{end: EndInterrupted, reason: safeText(cause), err: cause}
+		return ending{end: EndInterrupted, reason: SafeText(cause), err: cause}
 	}
 }
 

@@ -143,7 +143,7 @@ func (w *Worker) cancelOnSignal(cancel context.CancelCauseFunc) (unwatch func())
 // identify finds out which provider the key belongs to: from the store, so that
 // an offline start works, or from the platform, for as long as that takes.
 func (w *Worker) identify(ctx context.Context) (string, error) {
-	fingerprint := w.client.fingerprint()
+	fingerprint := w.client.KeyFingerprint()
 	provider, err := w.cfg.Store.Provider(ctx, fingerprint)
 	if err != nil {
 		return "", fmt.Errorf("agentjob: look up the provider in the store: %w", err)
