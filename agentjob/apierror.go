@@ -12,7 +12,10 @@ import (
 // matches its Kind and its cause with errors.Is. Its text is one line without keys,
 // signed URLs or chat text.
 type APIError struct {
-	Op         string        // "register", "me", "heartbeat", "poll", "progress", "report progress", "respond"
+	// Op is "register", "me", "heartbeat", "poll", "progress", "report progress", "respond",
+	// "overview", "registration quota", "reserve file", "upload file", "finalize file",
+	// "open attachment", "create withdrawal" or "withdrawal".
+	Op         string
 	TaskID     string        // of an operation on a task
 	StatusCode int           // 0: no answer
 	Kind       error         // one of the platform errors, such as [ErrConflict]
@@ -65,6 +68,14 @@ var advice = map[error]struct {
 	ErrUnavailable:             {true, "try again later"},
 	ErrMalformedResponse:       {true, "try again; if it stays so, check the base URL and what is between"},
 	ErrUnreachable:             {true, "check the network, the proxy and the base URL"},
+	ErrAdminSession:            {false, "sign in on the website as an admin and take the cookie anew"},
+	ErrUploadExpired:           {false, "reserve the same file again for a new URL"},
+	ErrFileSize:                {false, "reserve the file as it is now, with a new id"},
+	ErrFileUnreadable:          {false, "check the file"},
+	ErrAttachmentExpired:       {false, "ask the customer for the source again"},
+	ErrAttachmentSize:          {false, "don't use it; ask the customer for another file"},
+	ErrAttachmentType:          {false, "don't use it; ask the customer for another file"},
+	ErrWithdrawalConflict:      {false, "look for the withdrawal that has the key"},
 }
 
 // Error tells what was done, what came, and what to do next.

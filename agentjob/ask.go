@@ -21,7 +21,8 @@ type inquiry struct {
 	reply        bool   // body is an encoded Response, with chat text
 	private      string // another secret in body
 	anonymous    bool   // sent without the key
-	silent       bool   // a successful answer holds chat text: no error may quote it
+	silent       bool   // a successful answer holds chat text or a private URL: no error may quote it
+	mute         bool   // no answer may be quoted
 
 	keep func(*httpx.Answer) // sees the answer before anything else does; may be nil
 }
@@ -108,7 +109,7 @@ func judgeAnswer[T any](c *Client, in inquiry, a *httpx.Answer, read func(*httpx
 		Op: in.op.name, TaskID: in.taskID, StatusCode: a.Status, Kind: kind, Err: cause,
 		RetryAfter: httpx.RetryAfter(a.Header, a.At),
 	}
-	if !in.silent || a.Status >= 300 {
+	if !in.mute && (!in.silent || a.Status >= 300) {
 		e.Message = message(a, in, c.key.Reveal())
 	}
 	return result, e

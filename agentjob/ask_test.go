@@ -110,10 +110,29 @@ var calls = map[string]func(context.Context, *Client) error{
 		_, err := c.Respond(ctx, "t-1", Response{Text: "The answer to everything"})
 		return err
 	},
+	"overview": func(ctx context.Context, c *Client) error { _, err := c.Overview(ctx); return err },
+	"reserve file": func(ctx context.Context, c *Client) error {
+		_, err := c.ReserveFile(ctx, "t-1", FileReservation{ID: someFile, Name: "The answer to everything.mp4", Size: 10})
+		return err
+	},
+	"finalize file": func(ctx context.Context, c *Client) error { _, err := c.FinalizeFile(ctx, "t-1", someFile); return err },
+	"create withdrawal": func(ctx context.Context, c *Client) error {
+		_, err := c.CreateWithdrawal(ctx, WithdrawalRequest{IdempotencyKey: "PRIVATE-KEY-1", ToAddress: someAddress, Amount: 1000})
+		return err
+	},
+	"withdrawal": func(ctx context.Context, c *Client) error { _, err := c.Withdrawal(ctx, "w-1"); return err },
 }
 
+const (
+	someFile    = "0e0e0e0e-0000-4000-8000-000000000005"
+	someAddress = "0x00000000000000000000000000000000000000A1"
+)
+
 func TestHowOftenEachOperationIsSent(t *testing.T) {
-	want := map[string]int{"me": 4, "heartbeat": 3, "poll": 1, "progress": 4, "report progress": 1, "respond": 4}
+	want := map[string]int{
+		"me": 4, "heartbeat": 3, "poll": 1, "progress": 4, "report progress": 1, "respond": 4,
+		"overview": 4, "reserve file": 4, "finalize file": 4, "create withdrawal": 1, "withdrawal": 4,
+	}
 	faults := map[string]httpmock.Responder{
 		"503":            reply(503, "", ""),
 		"no connection":  httpmock.NewErrorResponder(io.EOF),
@@ -125,7 +144,7 @@ func TestHowOftenEachOperationIsSent(t *testing.T) {
 	}
 	for fault, responder := range faults {
 		for op, call := range calls {
-			if fault == "another's task" && op != "progress" && op != "respond" {
+			if fault == "another's task" && !strings.Contains("progress respond reserve file finalize file", op) {
 				continue
 			}
 			synctest.Test(t, func(t *testing.T) {

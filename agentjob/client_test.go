@@ -146,6 +146,18 @@ func TestWhatIsSent(t *testing.T) {
 			_, err := c.Respond(ctx, "t-1", Response{AttachmentIDs: []string{"f-1"}})
 			return err
 		}, sent{method: "POST", path: "/base/api/agents/tasks/t-1/response", contentType: jsonBody, body: `{"text":"","attachmentIds":["f-1"]}`}},
+		{
+			func(c *Client) error { _, err := c.Overview(ctx); return err },
+			sent{method: "GET", path: "/base/api/agents/me/overview"},
+		},
+		{func(c *Client) error {
+			_, err := c.FinalizeFile(ctx, "t/1", someFile)
+			return err
+		}, sent{method: "PATCH", path: "/base/api/agents/tasks/t%2F1/files", contentType: jsonBody, body: `{"id":"` + someFile + `"}`}},
+		{
+			func(c *Client) error { _, err := c.Withdrawal(ctx, "w/1"); return err },
+			sent{method: "GET", path: "/base/api/agents/me/withdrawals/w%2F1"},
+		},
 	} {
 		client, requests := recording(t)
 		require.NoError(t, c.call(client), c.want.path)

@@ -121,7 +121,7 @@ func TestNoErrorTellsASecret(t *testing.T) {
 				c, _ := mocked(t, echo(status))
 				err := call(t.Context(), c)
 				require.Error(t, err)
-				for _, word := range []string{"ak_EXAMPLE_KEY", "The answer to everything", "Halfway through", "wait=25"} {
+				for _, word := range []string{"ak_EXAMPLE_KEY", "The answer to everything", "Halfway through", "wait=25", "PRIVATE-KEY-1"} {
 					assert.NotContains(t, err.Error(), word, "%s %d", op, status)
 				}
 			})

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -33,6 +34,8 @@ const MaxReplyUnits = 100_000
 const (
 	maxAgentName      = 100 // characters
 	maxIdempotencyKey = 88  // characters
+	minWithdrawalKey  = 8   // characters: the shortest that the platform's older tools took
+	maxFileName       = 255 // bytes, this package's choice
 	minPollWait       = time.Second
 	maxPollWait       = time.Minute
 )
@@ -41,6 +44,8 @@ const (
 const maxTaskID = 512
 
 var (
+	fileID          = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	walletAddress   = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 	serviceRevision = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 	mimeType        = regexp.MustCompile(`^[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+*-]{1,127}$`)
 )
@@ -118,6 +123,42 @@ func (p ProgressReport) validate() error {
 		return invalid("Percent", "is %d, must be 0 to 100", *p.Percent)
 	}
 	return checkText("Message", p.Message)
+}
+
+func checkFileID(field, id string) error {
+	if !fileID.MatchString(id) {
+		return invalid(field, "is no UUID")
+	}
+	return nil
+}
+
+func (r FileReservation) validate() error {
+	if err := checkFileID("ID", r.ID); err != nil {
+		return err
+	}
+	switch {
+	case !utf8.ValidString(r.Name), strings.ContainsFunc(r.Name, func(r rune) bool { return r == '/' || r == '\\' || !unicode.IsPrint(r) }):
+		return invalid("Name", "must be a file's name alone, in valid UTF-8, without folders and control characters")
+	case strings.Trim(r.Name, " .") == "", len(r.Name) > maxFileName:
+		return invalid("Name", "is blank or longer than %d bytes", maxFileName)
+	case r.Size < 1:
+		return invalid("Size", "is %d bytes, must be at least 1", r.Size)
+	}
+	return nil
+}
+
+func (r WithdrawalRequest) validate() error {
+	switch n := len(r.IdempotencyKey); {
+	case n < minWithdrawalKey, n > maxIdempotencyKey, !printable(r.IdempotencyKey):
+		return invalid("IdempotencyKey", "must be %d to %d visible ASCII characters", minWithdrawalKey, maxIdempotencyKey)
+	case !walletAddress.MatchString(r.ToAddress):
+		return invalid("ToAddress", "must be 0x and 40 hexadecimal digits")
+	case strings.Trim(r.ToAddress, "0x") == "":
+		return invalid("ToAddress", "is the zero address: what is sent there is lost")
+	case r.Amount == 0:
+		return invalid("Amount", "is zero")
+	}
+	return nil
 }
 
 func (r Response) validate() error {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentjob/agentjob-go/connections/secret"
 )
 
 func TestWhatIsWrongIsNamedAndNotSent(t *testing.T) {
@@ -28,10 +30,61 @@ func TestWhatIsWrongIsNamedAndNotSent(t *testing.T) {
 	register := func(o RegisterOptions) func(context.Context, *Client) error {
 		return func(ctx context.Context, c *Client) error { _, err := c.Register(ctx, o); return err }
 	}
+	reserve := func(id string, r FileReservation) func(context.Context, *Client) error {
+		return func(ctx context.Context, c *Client) error { _, err := c.ReserveFile(ctx, id, r); return err }
+	}
+	withdraw := func(r WithdrawalRequest) func(context.Context, *Client) error {
+		return func(ctx context.Context, c *Client) error { _, err := c.CreateWithdrawal(ctx, r); return err }
+	}
+	open := func(a Attachment, l AttachmentLimits) func(context.Context, *Client) error {
+		return func(ctx context.Context, c *Client) error { _, err := c.OpenAttachment(ctx, a, l); return err }
+	}
 	for i, c := range []struct {
 		field string
 		call  func(context.Context, *Client) error
 	}{
+		{"taskID", reserve("..", FileReservation{ID: someFile, Name: "a.png", Size: 1})},
+		{"ID", reserve("t", FileReservation{ID: "f-1", Name: "a.png", Size: 1})},
+		{"ID", reserve("t", FileReservation{ID: someFile + "\n", Name: "a.png", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: "", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: " . ", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: "../a.png", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: `c:\a.png`, Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: "a\n.png", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: "\xff.png", Size: 1})},
+		{"Name", reserve("t", FileReservation{ID: someFile, Name: long, Size: 1})},
+		{"Size", reserve("t", FileReservation{ID: someFile, Name: "a.png"})},
+		{"taskID", func(ctx context.Context, c *Client) error { _, err := c.FinalizeFile(ctx, "", someFile); return err }},
+		{"fileID", func(ctx context.Context, c *Client) error { _, err := c.FinalizeFile(ctx, "t", ""); return err }},
+		{"IdempotencyKey", withdraw(WithdrawalRequest{IdempotencyKey: "1234567", ToAddress: someAddress, Amount: 1})},
+		{"IdempotencyKey", withdraw(WithdrawalRequest{IdempotencyKey: strings.Repeat("k", 89), ToAddress: someAddress, Amount: 1})},
+		{"IdempotencyKey", withdraw(WithdrawalRequest{IdempotencyKey: "12345678 9", ToAddress: someAddress, Amount: 1})},
+		{"ToAddress", withdraw(WithdrawalRequest{IdempotencyKey: "12345678", ToAddress: someAddress[2:], Amount: 1})},
+		{"ToAddress", withdraw(WithdrawalRequest{IdempotencyKey: "12345678", ToAddress: someAddress + "0", Amount: 1})},
+		{"ToAddress", withdraw(WithdrawalRequest{IdempotencyKey: "12345678", ToAddress: "0x" + strings.Repeat("0", 40), Amount: 1})},
+		{"Amount", withdraw(WithdrawalRequest{IdempotencyKey: "12345678", ToAddress: someAddress})},
+		{"id", func(ctx context.Context, c *Client) error { _, err := c.Withdrawal(ctx, ".."); return err }},
+		{"URL", open(Attachment{}, AttachmentLimits{})},
+		{"URL", open(Attachment{URL: "http://h/f"}, AttachmentLimits{})},
+		{"URL", open(Attachment{URL: "https://me:pw@h/f"}, AttachmentLimits{})},
+		{"URL", open(Attachment{URL: "file:///etc/passwd"}, AttachmentLimits{})},
+		{"URL", open(Attachment{URL: "/relative"}, AttachmentLimits{})},
+		{"MaxBytes", open(Attachment{URL: "https://h/f"}, AttachmentLimits{MaxBytes: -1})},
+		{"Types", open(Attachment{URL: "https://h/f"}, AttachmentLimits{Types: []string{"png"}})},
+		{"Size", open(Attachment{URL: "https://h/f", Size: new(int64(11))}, AttachmentLimits{MaxBytes: 10})},
+		{"ContentType", open(Attachment{URL: "https://h/f", ContentType: "text/html"}, AttachmentLimits{Types: []string{"image/png"}})},
+		{"Cookie", func(ctx context.Context, c *Client) error {
+			_, err := c.RegistrationQuota(ctx, AdminSession{})
+			return err
+		}},
+		{"Cookie", func(ctx context.Context, c *Client) error {
+			_, err := c.RegistrationQuota(ctx, AdminSession{secret.New("session=x\r\nEvil: 1")})
+			return err
+		}},
+		{"Cookie", func(ctx context.Context, c *Client) error {
+			_, err := c.RegistrationQuota(ctx, AdminSession{secret.New("session=ak_EXAMPLE_KEY")})
+			return err
+		}},
 		{"AttachmentTypes", beat(Heartbeat{AttachmentTypes: []string{"image/png,text/csv"}})},
 		{"AttachmentTypes", beat(Heartbeat{AttachmentTypes: []string{"image/png", "png"}})},
 		{"AttachmentTypes", poll(Poll{AttachmentTypes: []string{"image/png\r\nX-Evil: 1"}})},

@@ -5,10 +5,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"path"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/agentjob/agentjob-go/connections/secret"
 	"github.com/agentjob/agentjob-go/internal/httpx"
+	"github.com/agentjob/agentjob-go/wallet/usdc"
 )
 
 // This file holds every guess about the platform's answers. Its guide of 2026-11-09
@@ -32,6 +38,13 @@ var (
 	errTaskID    = errors.New("there is a task without an id that could be answered")
 	errOtherTask = errors.New("the answer is about another task")
 	errNoAgent   = errors.New("there is neither an agent id nor a key")
+
+	errOtherFile     = errors.New("the answer is about another file")
+	errUploadURL     = errors.New("the file is not ready, and there is no https URL to upload it to")
+	errUploadType    = errors.New("the file's type is neither told nor clear from its name")
+	errNotReady      = fmt.Errorf("%w: the file is not ready", errNotOK)
+	errNoWithdrawal  = errors.New("there is neither a withdrawal's id nor a transaction")
+	errOtherTransfer = errors.New("the answer is about another withdrawal")
 )
 
 // Envelopes. Seen: {ok,data} (register); docs: {data} (heartbeat); client: the
@@ -404,4 +417,302 @@ func decodeRegistration(body []byte, r *registrationAnswer) error {
 		return errNoAgent
 	}
 	return nil
+}
+
+// nested gives an object and those of its objects that may hold what it is about.
+func nested(f fields, names ...string) []fields {
+	layers := []fields{f}
+	for _, name := range names {
+		if inner := f.object(name); inner != nil {
+			layers = append(layers, inner)
+		}
+	}
+	return layers
+}
+
+// firstOf returns the first value that read finds in the layers, nil if there is none.
+func firstOf[T any](layers []fields, read func(fields) *T) *T {
+	for _, f := range layers {
+		if value := read(f); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
+func (f fields) amount(names ...string) *usdc.Amount {
+	if value, ok := first(f, names, readAmount); ok {
+		return &value
+	}
+	return nil
+}
+
+// decodeOverview reads a provider's numbers. Guide: what they are, in words; their names are
+// guesses after those words and the profile's (seen: wallet_balance:{usdc,usdc_raw}). Amounts may be
+// objects with an amount, counts objects with a count.
+func decodeOverview(body []byte) (*Overview, error) {
+	d, err := parseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	layers := nested(d.payload(), "overview", "wallet", "stats", "week", "thisWeek", "this_week")
+	o := &Overview{Raw: d.raw}
+	for _, f := range layers {
+		o.WalletAddress = cmp.Or(o.WalletAddress, f.str("walletAddress", "wallet_address", "address"))
+		if o.WeekStart.IsZero() {
+			o.WeekStart = f.moment("weekStart", "week_start", "weekStartsAt", "weekStartAt")
+		}
+	}
+	o.Balance = firstOf(layers, func(f fields) *usdc.Amount { return overviewAmount(f, balanceNames, balanceNames) })
+	o.InquiringAccounts = firstOf(layers, func(f fields) *int64 { return overviewCount(f, accountNames) })
+	o.Conversations = firstOf(layers, func(f fields) *int64 { return overviewCount(f, conversationNames) })
+	o.ReceiptsThisWeek = firstOf(layers, func(f fields) *usdc.Amount { return overviewAmount(f, receiptNames, receiptObjects) })
+	o.ReceiptCount = firstOf(layers, func(f fields) *int64 {
+		if n := f.size("receiptCount", "receipt_count", "receiptsCount", "receipts_count", "weeklyReceiptCount", "weekly_receipt_count"); n != nil {
+			return n
+		}
+		return f.object(receiptObjects...).size("count", "payments", "total_count")
+	})
+	if o.WeekStart.IsZero() {
+		for _, f := range layers {
+			if at := f.object(receiptObjects...).moment("weekStart", "week_start", "since", "from"); !at.IsZero() {
+				o.WeekStart = at
+				break
+			}
+		}
+	}
+	return o, nil
+}
+
+var (
+	balanceNames = []string{
+		"usdcBalance", "usdc_balance", "balanceUsdc", "balance_usdc", "baseUsdcBalance", "base_usdc_balance",
+		"walletBalance", "wallet_balance", "balance",
+	}
+	accountNames = []string{
+		"inquiringAccounts", "inquiring_accounts", "distinctInquiringAccounts", "distinct_inquiring_accounts",
+		"inquiringUsers", "inquiring_users", "distinctAccounts", "distinct_accounts", "accounts",
+	}
+	conversationNames = []string{"conversations", "conversationsWithMessages", "conversations_with_messages", "conversationCount", "conversation_count"}
+	receiptNames      = []string{
+		"receiptsThisWeek", "receipts_this_week", "weeklyReceipts", "weekly_receipts", "weekReceipts", "week_receipts",
+		"thisWeekReceipts", "this_week_receipts",
+	}
+	// receiptObjects may hold an amount and a count. A number of this name could be either.
+	receiptObjects = append(receiptNames[:len(receiptNames):len(receiptNames)], "receipts")
+)
+
+// overviewAmount reads an amount, or one in an object. usdc_raw (seen) is in micro-USDC.
+func overviewAmount(f fields, names, objects []string) *usdc.Amount {
+	if amount := f.amount(names...); amount != nil {
+		return amount
+	}
+	inner := f.object(objects...)
+	if micro := inner.size("usdc_raw", "usdcRaw"); micro != nil {
+		return new(usdc.Amount(*micro))
+	}
+	return inner.amount("usdc", "amount", "amountUsdc", "amount_usdc", "totalUsdc", "total_usdc", "total", "sum")
+}
+
+// overviewCount reads a number, or one in an object.
+func overviewCount(f fields, names []string) *int64 {
+	if n := f.size(names...); n != nil {
+		return n
+	}
+	return f.object(names...).size("count", "total", "distinct")
+}
+
+// decodeQuota reads the registration quota. Guide: enabled, date, used, limit, remaining. That an
+// admin's session is a cookie is what websites do; the guide only says "signed-in Admins".
+func decodeQuota(body []byte) (*RegistrationQuota, error) {
+	d, err := parseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	q := &RegistrationQuota{Raw: d.raw}
+	layers := nested(d.payload(), "quota")
+	for _, f := range layers {
+		q.Date = cmp.Or(q.Date, f.text("date"))
+	}
+	q.Enabled = firstOf(layers, func(f fields) *bool { return f.flag("enabled") })
+	q.Used = firstOf(layers, func(f fields) *int64 { return f.size("used") })
+	q.Limit = firstOf(layers, func(f fields) *int64 { return f.size("limit") })
+	q.Remaining = firstOf(layers, func(f fields) *int64 { return f.size("remaining") })
+	return q, nil
+}
+
+// decodeReservation reads a place for a file. Guide: attachment, ready and, if needed,
+// uploadUrl; the upload must carry "the exact returned Content-Type and Content-Length", of which
+// it does not say where they stand. In an incoming attachment they are contentType and size.
+func decodeReservation(body []byte, taskID string, r FileReservation) (*ReservedFile, error) {
+	d, err := parseObject(body)
+	if err != nil {
+		return nil, err
+	}
+	p := d.payload()
+	raw, file := fileObject(d)
+	f := &ReservedFile{Attachment: decodeGenerated(raw, file), Raw: secret.New(string(d.raw)), taskID: taskID, size: r.Size}
+	upload := p.object("upload")
+	if other := f.Attachment.ID; other != "" && !strings.EqualFold(other, r.ID) || namesOther(p, taskID, "taskId", "task_id") {
+		return nil, errOtherFile
+	}
+	for _, size := range []*int64{f.Attachment.Size, p.size("contentLength", "content_length"), header(p, upload).size("Content-Length", "content-length")} {
+		if size != nil && *size != r.Size {
+			return nil, errOtherFile
+		}
+	}
+	f.Attachment.ID = cmp.Or(f.Attachment.ID, r.ID)
+	f.UploadURL = secret.New(cmp.Or(p.str("uploadUrl", "upload_url", "uploadURL"), upload.str("url", "uploadUrl")))
+	if ready := firstOf([]fields{p, file}, func(f fields) *bool { return f.flag("ready") }); ready != nil {
+		f.Ready = *ready
+	}
+	f.contentType = cmp.Or(
+		header(p, upload).str("Content-Type", "content-type"), f.Attachment.ContentType,
+		p.str("contentType", "content_type"), upload.str("contentType", "content_type"), typesByName[strings.ToLower(path.Ext(r.Name))])
+	if !f.Ready && !mimeType.MatchString(foldedType(f.contentType)) {
+		return nil, errUploadType
+	}
+	return f, nil
+}
+
+// typesByName is what the guide allows, in case that a reservation doesn't tell the type.
+var typesByName = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".mp4": "video/mp4",
+}
+
+// header finds headers that an upload shall carry, as other services give them.
+func header(p, upload fields) fields {
+	for _, f := range []fields{p.object("headers", "uploadHeaders", "upload_headers"), upload.object("headers")} {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// fileObject finds the file in an answer: in attachment (guide) or file, or the payload itself.
+func fileObject(d answerDoc) (raw json.RawMessage, f fields) {
+	for _, name := range []string{"attachment", "file"} {
+		raw, _ := d.payload().get(name)
+		if f, ok := splitObject(raw); ok {
+			return raw, f
+		}
+	}
+	return d.raw, d.payload()
+}
+
+// decodeGenerated reads a file's metadata. Guide: durationSeconds; the other names are those
+// of an incoming attachment.
+func decodeGenerated(raw json.RawMessage, f fields) GeneratedFile {
+	a := decodeAttachment(f)
+	g := GeneratedFile{ID: a.ID, Name: a.Name, ContentType: a.ContentType, Size: a.Size, URL: secret.New(a.URL), Raw: secret.New(string(raw))}
+	if d, ok := first(f, []string{"durationSeconds", "duration_seconds"}, readSeconds); ok {
+		g.Duration = &d
+	}
+	return g
+}
+
+// readSeconds reads a number of seconds, or a string that holds one.
+func readSeconds(raw json.RawMessage) (time.Duration, bool) {
+	text, ok := readString(raw)
+	if !ok {
+		text = string(raw)
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0) || n > 1e9 {
+		return 0, false
+	}
+	return time.Duration(math.Round(n*1e6)) * time.Microsecond, true
+}
+
+// decodeFinalized reads what the platform found in a file. Guide: "canonical attachment
+// metadata"; an empty success still says that it was validated.
+func decodeFinalized(a *httpx.Answer, taskID, fileID string) (*GeneratedFile, error) {
+	d, err := parseAcknowledgement(a)
+	if err != nil {
+		return nil, err
+	}
+	raw, file := fileObject(d)
+	g := decodeGenerated(raw, file)
+	if g.ID != "" && !strings.EqualFold(g.ID, fileID) || namesOther(d.payload(), taskID, "taskId", "task_id") {
+		return nil, errOtherFile
+	}
+	if ready := firstOf([]fields{d.payload(), file}, func(f fields) *bool { return f.flag("ready") }); ready != nil && !*ready {
+		return nil, errNotReady
+	}
+	g.ID = cmp.Or(g.ID, fileID)
+	return &g, nil
+}
+
+// Withdrawals. The guide names the routes, the key's idempotency and nothing more. Docs of the
+// older tool: toAddress and amount, a decimal string. That the key stands in the body as
+// idempotencyKey is how registering does it (guide); a header of that name would make net/http repeat
+// the request by itself.
+type withdrawalJSON struct {
+	IdempotencyKey string      `json:"idempotencyKey"`
+	ToAddress      string      `json:"toAddress"`
+	Amount         usdc.Amount `json:"amount"`
+}
+
+// The words for states are those that other platforms use, next to the guide's "confirmed".
+var (
+	withdrawalConfirmed = map[string]bool{"confirmed": true, "completed": true, "complete": true, "succeeded": true}
+	withdrawalFailed    = map[string]bool{"failed": true, "rejected": true, "reverted": true, "cancelled": true, "canceled": true}
+)
+
+// decodeWithdrawal reads a withdrawal that was asked for by its id.
+func decodeWithdrawal(body []byte, id string) (*Withdrawal, error) {
+	w, err := readWithdrawal(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.ID != "" && w.ID != id:
+		return nil, errOtherTransfer
+	}
+	w.ID = id
+	return w, nil
+}
+
+// decodeCreatedWithdrawal reads a new withdrawal. Client: one answer was a txHash alone.
+func decodeCreatedWithdrawal(body []byte, to string) (*Withdrawal, error) {
+	w, err := readWithdrawal(body)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.ID == "" && w.TxHash == "":
+		return nil, errNoWithdrawal
+	case w.ToAddress != "" && !strings.EqualFold(w.ToAddress, to):
+		return nil, errOtherTransfer
+	}
+	return w, nil
+}
+
+func readWithdrawal(body []byte) (*Withdrawal, error) {
+	d, err := parseObject(body)
+	if errors.Is(err, errNotOK) && d.top.flag("ok") == nil && d.top.text("id") != "" {
+		err = nil // the withdrawal has failed, and the asking for it has not
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &Withdrawal{Raw: d.raw}
+	for _, f := range nested(d.payload(), "withdrawal") {
+		w.ID = cmp.Or(w.ID, f.text("id", "withdrawalId", "withdrawal_id"))
+		w.Status = cmp.Or(w.Status, WithdrawalStatus(f.str("status", "state")))
+		w.ToAddress = cmp.Or(w.ToAddress, f.str("toAddress", "to_address", "to"))
+		w.FromAddress = cmp.Or(w.FromAddress, f.str("fromAddress", "from_address", "from"))
+		w.TxHash = cmp.Or(w.TxHash, f.str("txHash", "tx_hash", "transactionHash", "transaction_hash"))
+		w.Reason = cmp.Or(w.Reason, f.str("reason", "failureReason", "failure_reason", "errorMessage", "error"))
+		if w.Amount == nil {
+			w.Amount = f.amount("amount", "amountUsdc", "amount_usdc")
+		}
+		if w.CreatedAt.IsZero() {
+			w.CreatedAt = f.moment("createdAt", "created_at")
+		}
+		if w.UpdatedAt.IsZero() {
+			w.UpdatedAt = f.moment("updatedAt", "updated_at")
+		}
+	}
+	w.Reason = cut(httpx.Redact(plain(w.Reason)), maxMessage)
+	return w, nil
 }

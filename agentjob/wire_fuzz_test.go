@@ -1,8 +1,10 @@
 package agentjob
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -15,6 +17,10 @@ var seeds = []string{
 	`{"ok":true,"data":{"task_id":12,"messages":null,"prompt":"x"}}`,
 	`{"status":"cancelled","deadline":"2026-11-09T10:20:30Z","limits":{},"taskId":"t-1"}`,
 	`{"data":{"next_heartbeat_in_seconds":45}}`, `{"profile":{"agent_id":"a"}}`, registered,
+	`{"wallet":{"usdcBalance":null},"inquiringAccounts":3,"receipts":{"amount":"0.02","count":2,"weekStart":"2026-11-09T00:00:00Z"}}`,
+	`{"ok":true,"data":{"enabled":true,"date":"2026-11-09","used":3,"limit":100,"remaining":97}}`,
+	`{"attachment":{"id":"` + someFile + `","name":"a.mp4","contentType":"video/mp4","size":10,"durationSeconds":1.5},"ready":false,"uploadUrl":"https://h/f?sig=x"}`,
+	`{"withdrawal":{"id":"w-1","status":"pending","amount":"0.001","to":"` + someAddress + `","txHash":null,"error":"x"}}`,
 }
 
 func fuzzBodies(f *testing.F, check func(t *testing.T, body []byte)) {
@@ -103,6 +109,68 @@ func FuzzMessage(f *testing.F) {
 		}
 		if text != withheld && quotes(text, chat) {
 			t.Fatalf("message %q quotes %q", text, chat)
+		}
+	})
+}
+
+func FuzzOverview(f *testing.F) {
+	fuzzBodies(f, func(t *testing.T, body []byte) {
+		if o, err := decodeOverview(body); (o == nil) == (err == nil) {
+			t.Fatalf("%v, %v", o, err)
+		}
+	})
+}
+
+func FuzzQuota(f *testing.F) {
+	fuzzBodies(f, func(t *testing.T, body []byte) {
+		if q, err := decodeQuota(body); (q == nil) == (err == nil) {
+			t.Fatalf("%v, %v", q, err)
+		}
+	})
+}
+
+func FuzzReservation(f *testing.F) {
+	asked := FileReservation{ID: someFile, Name: "a.mp4", Size: 10}
+	fuzzBodies(f, func(t *testing.T, body []byte) {
+		r, err := decodeReservation(body, "t-1", asked)
+		if (r == nil) == (err == nil) {
+			t.Fatalf("%v, %v", r, err)
+		}
+		if err != nil {
+			return
+		}
+		if !strings.EqualFold(r.Attachment.ID, someFile) || r.size != 10 || r.taskID != "t-1" {
+			t.Fatalf("another file: %v", r)
+		}
+		if text := fmt.Sprintf("%v %+v %#v", r, r, r); r.UploadURL.Reveal() != "" && len(r.UploadURL.Reveal()) > 20 && strings.Contains(text, r.UploadURL.Reveal()) {
+			t.Fatalf("the URL prints: %s", text)
+		}
+	})
+}
+
+func FuzzFinalized(f *testing.F) {
+	fuzzBodies(f, func(t *testing.T, body []byte) {
+		g, err := decodeFinalized(&httpx.Answer{Body: body, Header: http.Header{}}, "t-1", someFile)
+		if (g == nil) == (err == nil) {
+			t.Fatalf("%v, %v", g, err)
+		}
+		if err == nil && (!strings.EqualFold(g.ID, someFile) || g.Duration != nil && *g.Duration < 0) {
+			t.Fatalf("%v", g)
+		}
+	})
+}
+
+func FuzzWithdrawal(f *testing.F) {
+	fuzzBodies(f, func(t *testing.T, body []byte) {
+		if w, err := decodeWithdrawal(body, "w-1"); (w == nil) == (err == nil) || w != nil && w.ID != "w-1" {
+			t.Fatalf("%v, %v", w, err)
+		}
+		w, err := decodeCreatedWithdrawal(body, someAddress)
+		if (w == nil) == (err == nil) {
+			t.Fatalf("%v, %v", w, err)
+		}
+		if err == nil && (w.ID == "" && w.TxHash == "" || w.Status.Confirmed() && w.Status.Failed() || utf8.RuneCountInString(w.Reason) > maxMessage) {
+			t.Fatalf("%+v", w)
 		}
 	})
 }
