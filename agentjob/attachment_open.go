@@ -175,7 +175,7 @@ type attachmentBody struct {
 }
 
 func (b *attachmentBody) Read(p []byte) (int, error) {
-	if b.fault != nil {
+	if b.fault != nil || len(p) == 0 {
 		return 0, b.fault
 	}
 	if int64(len(p)) > b.most-b.read {
