@@ -63,7 +63,10 @@ func TestWatchdog(t *testing.T) {
 		{"30000000", "", 30 * time.Second},
 		{"30000000", self, 30 * time.Second},
 		{"30000000", "1" + self, 0},
-		{"0", "", 0}, {"-5", "", 0}, {"x", "", 0}, {"99999999999999999", "", 0},
+		{"0", "", 0},
+		{"-5", "", 0},
+		{"x", "", 0},
+		{"99999999999999999", "", 0},
 	} {
 		n := FromEnv(env(map[string]string{"WATCHDOG_USEC": row.usec, "WATCHDOG_PID": row.pid}))
 		require.Equal(t, row.want, n.Watchdog(), row)
